@@ -1,0 +1,52 @@
+# Each target does all of its own set-up: Python 3.11 or newer and make are all that must be there.
+
+PYTHON ?= python3
+BIN := .venv/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint types check bench docs lock clean
+
+help:
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
+
+# The environment is rebuilt when the lock file or the project's own description changes.
+.venv/ready: requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+	  || { echo "Ensue needs Python 3.11 or newer as $(PYTHON); name another with: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@test -x $(BIN)/pip || $(PYTHON) -m venv .venv \
+	  || { echo "this Python cannot make environments: install its venv module (Debian: apt install python3-venv)" >&2; exit 1; }
+	@echo "setting up .venv ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: .venv/ready ## a real pattern over real data, with its matches
+	@$(BIN)/python -m ensue.demo
+
+test: .venv/ready ## all tests, with the examples of README and docs
+	$(BIN)/python -m pytest
+
+lint: .venv/ready ## style
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: .venv/ready ## static types
+	$(BIN)/mypy
+
+check: lint types test ## all that CI asks
+
+bench: .venv/ready ## speed, as ratios, into bench/results/
+	$(BIN)/python -m bench.run
+
+docs: .venv/ready ## the documentation as a site, into site/
+	$(BIN)/mkdocs build --strict --quiet
+	@echo "open site/index.html"
+
+lock: ## resolve the dependencies anew into requirements.lock
+	@test -x .venv/bin/pip || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet uv
+	UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 \
+	  --generate-hashes --no-emit-index-url --all-extras --group dev pyproject.toml -o requirements.lock
+
+clean: ## remove what the targets made
+	rm -rf .venv site .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,20 @@
+"""Ensue: complex event recognition. Write a pattern over a stream of events, get every complex event that matches."""
+
+from ensue.api import Query, match, query
+from ensue.errors import DataError, EngineError, EnsueError, QueryError
+from ensue.language import builder as dsl
+from ensue.matches import Matches
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "DataError",
+    "EngineError",
+    "EnsueError",
+    "Matches",
+    "Query",
+    "QueryError",
+    "dsl",
+    "match",
+    "query",
+]

@@ -1,0 +1,122 @@
+"""The public face: `query`, `match`, `Query`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+
+from ensue import pipeline
+from ensue.explain import explain
+from ensue.language import ast
+from ensue.language.builder import Select
+from ensue.language.parser import decode, parse_query
+from ensue.language.printer import print_query
+from ensue.logic.check import check
+from ensue.matches import Matches
+from ensue.schema import Schema
+
+
+class Query:
+    """A query that parsed and passed every check that needs no data. Make one with `ensue.query`."""
+
+    def __init__(self, text: str, tree: ast.Query) -> None:
+        self.text = text
+        self.ast = tree
+        check(tree, text)
+
+    def __str__(self) -> str:
+        return print_query(self.ast)
+
+    def __repr__(self) -> str:
+        return f"Query({self.text!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Query) and self.ast == other.ast
+
+    def __hash__(self) -> int:
+        return hash(self.ast)
+
+    def check(self, schema: pa.Schema) -> None:
+        """Checks names and types against the columns of the events; raises a QueryError with all problems."""
+        check(self.ast, self.text, Schema.of(schema))
+
+    def explain(self) -> str:
+        """What the query was understood as, and how it is evaluated.
+
+        >>> print(query("SELECT x FROM S WHERE A AS x ; B+ WITHIN 5 s").explain())
+        query
+          SELECT x
+          FROM S
+          WHERE A AS x ; B+
+          WITHIN 5 s
+        variables
+          A  one event
+          x  one event
+          B  a set of events
+        result
+          start_time, end_time, x
+        evaluation
+          filters       each concerns one event
+          windows       [<= 5 s]
+          engine        reference
+        """
+        return explain(check(self.ast, self.text), pipeline.DEFAULT_ENGINE)
+
+    def run(
+        self,
+        events: Any,
+        *,
+        time: str | None = "time",
+        type: str | None = None,
+        unit: str | None = None,
+        tiebreak: str | None = None,
+        engine: str = "auto",
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Matches:
+        """Every complex event of the query over the events.
+
+        `events`: a pyarrow Table or RecordBatchReader, a pandas or polars frame, a list of dicts, a path to a
+        Parquet, CSV or JSON lines file; for several streams in FROM, a mapping of their names to such.
+        `time`: the time column, a timestamp, or an integer whose `unit` is given ("ms"); None takes the rows
+        in the order they have. Events out of order are sorted, stably, and the log says so.
+        `type`: the column with each event's type; by default the column `type` where there is one, else the
+        stream's name in FROM is every event's type. `tiebreak`: a column that orders events of equal time.
+
+        >>> events = [{"time": 1, "type": "A", "v": 7}, {"time": 4, "type": "B", "v": 9}]
+        >>> query("SELECT x.v, y.v FROM S WHERE A AS x ; B AS y WITHIN 5 s").run(events, unit="s")
+        start_time  end_time  x_v  y_v
+        ----------  --------  ---  ---
+        1           4         7    9
+        1 match
+        """
+        return pipeline.run(
+            self.ast,
+            self.text,
+            events,
+            time=time,
+            type=type,
+            unit=unit,
+            tiebreak=tiebreak,
+            engine=engine,
+            progress=progress,
+        )
+
+
+def query(text: str | bytes | Select) -> Query:
+    """A query from its text, or from the builder in `ensue.dsl`; raises QueryError with all that is wrong."""
+    if isinstance(text, Select):
+        tree = text.build()
+        return Query(print_query(tree), tree)
+    decoded = decode(text)
+    return Query(decoded, parse_query(decoded))
+
+
+def match(events: Any, text: str | bytes | Select, **options: Any) -> Matches:
+    """`query(text).run(events, **options)`.
+
+    >>> len(match([{"time": 1, "type": "A"}, {"time": 2, "type": "A"}], "SELECT * FROM S WHERE A ; A", unit="s"))
+    1
+    """
+    return query(text).run(events, **options)

@@ -1,0 +1,224 @@
+"""The command line: `ensue check`, `ensue explain`, `ensue run`.
+
+Exit codes: 0 all went well, 1 the query or the data is wrong (shown with the caret), 2 the command was used wrongly.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import pyarrow as pa
+import typer
+from rich.console import Console
+from rich.logging import RichHandler
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from ensue.api import Query, query
+from ensue.errors import DataError, EnsueError
+from ensue.events import read_stream_format, read_table
+from ensue.matches import Matches
+
+app = typer.Typer(
+    help="Complex event recognition: patterns over streams of events.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+_stderr = Console(stderr=True, highlight=False)
+
+
+class OutputFormat(StrEnum):
+    parquet = "parquet"
+    csv = "csv"
+    jsonl = "jsonl"
+    table = "table"
+
+
+QueryFile = Annotated[str, typer.Argument(metavar="FILE", help="The query's text; '-' reads standard input.")]
+SchemaOf = Annotated[
+    Path | None, typer.Option("--input", "-i", help="Events whose columns the names and types are checked against.")
+]
+
+
+@app.command("check")
+def check_command(file: QueryFile, input: SchemaOf = None) -> None:
+    """Tells all that is wrong with a query, or that nothing is."""
+    made = _read_query(file)
+    if input is not None:
+        made.check(read_table(input).schema)
+    typer.echo(f"{'standard input' if file == '-' else file}: ok")
+
+
+@app.command("explain")
+def explain_command(file: QueryFile) -> None:
+    """Shows what a query was understood as and how it is evaluated."""
+    typer.echo(_read_query(file).explain())
+
+
+@app.command("run")
+def run_command(
+    file: QueryFile,
+    input: Annotated[
+        str, typer.Option("--input", "-i", help="Events: a Parquet, CSV or JSON lines file; '-' reads standard input.")
+    ],
+    output: Annotated[
+        str | None,
+        typer.Option("--output", "-o", help="Where the matches go; '-' writes JSON lines to standard output."),
+    ] = None,
+    time: Annotated[str, typer.Option(help="The time column.")] = "time",
+    no_time: Annotated[bool, typer.Option("--no-time", help="Take the rows in the order they have.")] = False,
+    type: Annotated[str | None, typer.Option(help="The column with each event's type.")] = None,
+    unit: Annotated[str | None, typer.Option(help="The unit of an integer time column, such as ms.")] = None,
+    tiebreak: Annotated[str | None, typer.Option(help="A column that orders events of equal time.")] = None,
+    engine: Annotated[str, typer.Option(help="The engine that evaluates the query.")] = "auto",
+    format: Annotated[
+        OutputFormat | None, typer.Option(help="The output's format; by default what its name ends in.")
+    ] = None,
+) -> None:
+    """Runs a query over events and writes its matches; without --output, shows a short table."""
+    if file == "-" and input == "-":
+        raise typer.BadParameter("the query and the events cannot both come from standard input")
+    wanted = format or _format_of(output)
+    made = _read_query(file)
+    events = _read_standard_input() if input == "-" else read_table(input)
+    with _progress(events.num_rows) as report:
+        found = made.run(
+            events,
+            time=None if no_time else time,
+            type=type,
+            unit=unit,
+            tiebreak=tiebreak,
+            engine=engine,
+            progress=report,
+        )
+    _write(found, output, wanted)
+
+
+def _read_query(file: str) -> Query:
+    if file == "-":
+        return query(sys.stdin.buffer.read())
+    path = Path(file)
+    if not path.is_file():
+        raise typer.BadParameter(f"there is no file {file}")
+    return query(path.read_bytes())
+
+
+def _read_standard_input() -> pa.Table:
+    """Parquet, Arrow, JSON lines or CSV, told by how the bytes begin."""
+    data = sys.stdin.buffer.read()
+    if data.startswith(b"PAR1"):
+        ending = ".parquet"
+    elif data.startswith(b"ARROW1"):
+        ending = ".arrow"
+    else:
+        ending = ".jsonl" if data.lstrip().startswith(b"{") else ".csv"
+    if not data.strip():
+        raise DataError("standard input is empty")
+    try:
+        return read_stream_format(io.BytesIO(data), ending)
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as e:
+        raise DataError(f"cannot read standard input as {ending[1:]}: {e}") from None
+
+
+def _format_of(output: str | None) -> OutputFormat:
+    if output is None:
+        return OutputFormat.table
+    if output == "-":
+        return OutputFormat.jsonl
+    endings = {".parquet": "parquet", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl"}
+    ending = Path(output).suffix.lower()
+    if ending not in endings:
+        raise typer.BadParameter(
+            f"cannot tell the format of {output}: name it .parquet, .csv or .jsonl, or say --format"
+        )
+    return OutputFormat(endings[ending])
+
+
+def _write(found: Matches, output: str | None, wanted: OutputFormat) -> None:
+    to_stdout = output in (None, "-")
+    if wanted is OutputFormat.table:
+        text = f"{found!r}\n"
+        sys.stdout.write(text) if to_stdout else Path(str(output)).write_text(text, encoding="utf-8")
+        return
+    target: Any = sys.stdout.buffer if to_stdout else open(str(output), "wb")  # noqa: SIM115
+    with target if not to_stdout else _left_open(target) as file:
+        match wanted:
+            case OutputFormat.parquet:
+                import pyarrow.parquet as pq
+
+                pq.write_table(found.to_arrow(), file)
+            case OutputFormat.csv:
+                _write_csv(found, file)
+            case OutputFormat.jsonl:
+                _write_json_lines(found, file)
+    _stderr.print(f"{len(found):,} match{'' if len(found) == 1 else 'es'}" + (f" in {output}" if not to_stdout else ""))
+
+
+@contextmanager
+def _left_open(file: Any) -> Iterator[Any]:
+    """Standard output as a context that does not close it."""
+    yield file
+    file.flush()
+
+
+def _write_csv(found: Matches, file: Any) -> None:
+    """CSV has no lists: a whole variable is written as JSON in its cell."""
+    import json
+
+    from pyarrow import csv
+
+    table = found.to_arrow()
+    for i, field in enumerate(table.schema):
+        if pa.types.is_nested(field.type):
+            cells = [json.dumps(v, default=str) for v in table.column(i).to_pylist()]
+            table = table.set_column(i, field.name, pa.array(cells, pa.string()))
+    csv.write_csv(table, file)
+
+
+def _write_json_lines(found: Matches, file: Any) -> None:
+    import json
+
+    for row in found:
+        file.write(json.dumps(row, default=str, ensure_ascii=False).encode() + b"\n")
+
+
+_LONG_INPUT = 10_000
+
+
+@contextmanager
+def _progress(events: int) -> Iterator[Any]:
+    """A progress bar on standard error where the input is long and a person looks on."""
+    if events < _LONG_INPUT or not _stderr.is_terminal:
+        yield None
+        return
+    columns = (TextColumn("matching"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=_stderr, transient=True) as bar:
+        task = bar.add_task("matching", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def main() -> None:
+    """The entry point: errors of query or data are shown as they are and end with 1, never with a traceback."""
+    logging.basicConfig(
+        level=logging.WARNING,
+        format="%(message)s",
+        handlers=[RichHandler(console=_stderr, show_time=False, show_path=False)],
+    )
+    try:
+        app()
+    except EnsueError as e:
+        message = str(e)
+        typer.echo(message if message.startswith("error:") else f"error: {message}", err=True)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

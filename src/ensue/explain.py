@@ -1,0 +1,54 @@
+"""`explain`: what a query was understood as, in words."""
+
+from __future__ import annotations
+
+from ensue.language import ast
+from ensue.language.printer import print_interval, print_query
+from ensue.logic.check import Checked
+from ensue.logic.classify import Fragment, classify
+from ensue.logic.scope import bindings
+
+
+def explain(checked: Checked, engine: str) -> str:
+    """The query in normal form, its variables, what decides how it is evaluated, and by which engine."""
+    sections = {
+        "query": print_query(checked.query).splitlines(),
+        "variables": _variables(checked.query.pattern),
+        "result": _columns(checked),
+        "evaluation": [*_properties(classify(checked.query)), f"engine        {engine}"],
+    }
+    return "\n".join(f"{title}\n" + "\n".join(f"  {line}" for line in lines) for title, lines in sections.items())
+
+
+def _variables(pattern: ast.Pattern) -> list[str]:
+    known = bindings(pattern)
+    width = max(map(len, known), default=0)
+    lines = [f"{x.ljust(width)}  {'one event' if single else 'a set of events'}" for x, single in known.items()]
+    return lines or ["none: the pattern marks no event"]
+
+
+def _columns(checked: Checked) -> list[str]:
+    keys = [k.attribute for k in checked.query.partition]
+    return [", ".join([*keys, "start_time", "end_time", *(o.name for o in checked.outputs)])]
+
+
+def _properties(fragment: Fragment) -> list[str]:
+    related = "; ".join(fragment.related)
+    lines = [f"filters       {'related events: ' + related if related else 'each concerns one event'}"]
+    if fragment.look_back:
+        lines.append("look-back     PREV reads earlier events of the stream")
+    if fragment.windows:
+        lines.append(f"windows       {', '.join(_window(w) for w in fragment.windows)}")
+    else:
+        lines.append("windows       none: a complex event may span the whole stream")
+    if fragment.timed_gaps:
+        lines.append("gaps          time intervals between steps")
+    if fragment.selectors:
+        lines.append(f"selection     {', '.join(fragment.selectors)}")
+    if fragment.absence:
+        lines.append("absence       some events must not occur")
+    return lines
+
+
+def _window(window: ast.Interval | ast.EventCount) -> str:
+    return f"{window.count} events" if isinstance(window, ast.EventCount) else print_interval(window)

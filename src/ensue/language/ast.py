@@ -1,0 +1,390 @@
+"""The abstract syntax of a query: small immutable nodes, each with the span of text that it came from.
+
+Equality ignores spans, so `parse(print(q)) == q` can be asked as it stands. Patterns mirror the table of
+the language page, section 3; expressions its section 4; `Query` its section 6.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from decimal import Decimal
+from enum import StrEnum
+from fractions import Fraction
+from typing import TypeVar
+
+from ensue.errors import Span
+
+NOWHERE = Span(0, 0)
+
+
+@dataclass(frozen=True)
+class Node:
+    """What every node has: a span that does not take part in equality."""
+
+    span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+
+
+# ---------------------------------------------------------------- durations, intervals, windows
+
+#: Every spelling of a time unit, and the unit it stands for.
+UNITS: dict[str, str] = {
+    **dict.fromkeys(("ns", "nanosecond", "nanoseconds"), "ns"),
+    **dict.fromkeys(("us", "microsecond", "microseconds"), "us"),
+    **dict.fromkeys(("ms", "millisecond", "milliseconds"), "ms"),
+    **dict.fromkeys(("s", "sec", "second", "seconds"), "s"),
+    **dict.fromkeys(("min", "minute", "minutes"), "min"),
+    **dict.fromkeys(("h", "hour", "hours"), "h"),
+    **dict.fromkeys(("d", "day", "days"), "d"),
+}
+NANOSECONDS: dict[str, int] = {
+    "ns": 1,
+    "us": 10**3,
+    "ms": 10**6,
+    "s": 10**9,
+    "min": 60 * 10**9,
+    "h": 3600 * 10**9,
+    "d": 86400 * 10**9,
+}
+
+
+@dataclass(frozen=True)
+class Duration(Node):
+    """An exact length of time, such as `1.5 s`."""
+
+    amount: Decimal
+    unit: str
+
+    def nanoseconds(self) -> Fraction:
+        return Fraction(self.amount) * NANOSECONDS[self.unit]
+
+
+@dataclass(frozen=True)
+class Bound(Node):
+    duration: Duration
+    inclusive: bool
+
+
+@dataclass(frozen=True)
+class Interval(Node):
+    """A set of time differences between two bounds; a missing bound is open to that side."""
+
+    low: Bound | None
+    high: Bound | None
+
+    def contains(self, nanoseconds: int) -> bool:
+        if self.low is not None:
+            low = self.low.duration.nanoseconds()
+            if nanoseconds < low or (nanoseconds == low and not self.low.inclusive):
+                return False
+        if self.high is not None:
+            high = self.high.duration.nanoseconds()
+            if nanoseconds > high or (nanoseconds == high and not self.high.inclusive):
+                return False
+        return True
+
+    def is_empty(self) -> bool:
+        """Whether no time difference lies in it (none is negative: a stream is ordered)."""
+        low = self.low.duration.nanoseconds() if self.low else Fraction(0)
+        low_inclusive = self.low.inclusive if self.low else True
+        if self.high is None:
+            return False
+        high = self.high.duration.nanoseconds()
+        return high < low or (high == low and not (low_inclusive and self.high.inclusive))
+
+
+@dataclass(frozen=True)
+class EventCount(Node):
+    """The window `n EVENTS`."""
+
+    count: int
+
+
+# ---------------------------------------------------------------- expressions
+
+
+class LiteralType(StrEnum):
+    NULL = "null"
+    BOOLEAN = "boolean"
+    INTEGER = "integer"
+    FLOAT = "float"
+    STRING = "string"
+
+
+@dataclass(frozen=True)
+class Expression(Node):
+    pass
+
+
+@dataclass(frozen=True)
+class Literal(Expression):
+    """A constant. The type is a field because 1, 1.0 and TRUE are equal in Python and must not be here."""
+
+    value: bool | int | float | str | None
+    type: LiteralType
+
+
+@dataclass(frozen=True)
+class DurationLiteral(Expression):
+    duration: Duration
+
+
+@dataclass(frozen=True)
+class Name(Expression):
+    """A bare name: an attribute inside `x[...]`, a whole variable in items and in `count(x)`."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Attribute(Expression):
+    """`x.a`"""
+
+    variable: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Each(Expression):
+    """`x[g]`: every event of `x` satisfies `g`."""
+
+    variable: str
+    condition: Expression
+
+
+@dataclass(frozen=True)
+class Unary(Expression):
+    """`-e` or `NOT e`."""
+
+    operator: str
+    operand: Expression
+
+
+@dataclass(frozen=True)
+class Binary(Expression):
+    """Arithmetic, comparison, `||`, `AND`, `OR`."""
+
+    operator: str
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True)
+class IsNull(Expression):
+    operand: Expression
+    negated: bool
+
+
+@dataclass(frozen=True)
+class InList(Expression):
+    operand: Expression
+    options: tuple[Expression, ...]
+    negated: bool
+
+
+@dataclass(frozen=True)
+class Between(Expression):
+    operand: Expression
+    low: Expression
+    high: Expression
+    negated: bool
+
+
+@dataclass(frozen=True)
+class Like(Expression):
+    operand: Expression
+    pattern: Expression
+    negated: bool
+
+
+@dataclass(frozen=True)
+class Call(Expression):
+    """A function, a look-back `PREV(x.a, k)` or an aggregate. The name is kept in lower case."""
+
+    function: str
+    arguments: tuple[Expression, ...]
+
+
+# ---------------------------------------------------------------- patterns
+
+
+@dataclass(frozen=True)
+class Pattern(Node):
+    pass
+
+
+@dataclass(frozen=True)
+class Type(Pattern):
+    """`T`: one event of that type."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Any(Pattern):
+    """`ANY`: one event of any type."""
+
+
+@dataclass(frozen=True)
+class As(Pattern):
+    body: Pattern
+    variable: str
+
+
+@dataclass(frozen=True)
+class Filter(Pattern):
+    body: Pattern
+    condition: Expression
+
+
+@dataclass(frozen=True)
+class Sequence(Pattern):
+    """`p ; q`, `p : q` and their timed forms."""
+
+    left: Pattern
+    right: Pattern
+    contiguous: bool = False
+    gap: Interval | None = None
+
+
+@dataclass(frozen=True)
+class Iteration(Pattern):
+    """`p+`, `p:+`, `p{n,m}`, `p:{n,m}` and their timed forms; `high` None is "no most"."""
+
+    body: Pattern
+    low: int = 1
+    high: int | None = None
+    contiguous: bool = False
+    gap: Interval | None = None
+
+
+@dataclass(frozen=True)
+class Optional(Pattern):
+    """`p?`, in a sequence."""
+
+    body: Pattern
+
+
+@dataclass(frozen=True)
+class NotBetween(Pattern):
+    """`p ; NOT q ; r`"""
+
+    left: Pattern
+    absent: Pattern
+    right: Pattern
+
+
+@dataclass(frozen=True)
+class Or(Pattern):
+    left: Pattern
+    right: Pattern
+
+
+@dataclass(frozen=True)
+class And(Pattern):
+    left: Pattern
+    right: Pattern
+
+
+@dataclass(frozen=True)
+class All(Pattern):
+    left: Pattern
+    right: Pattern
+
+
+@dataclass(frozen=True)
+class Unless(Pattern):
+    body: Pattern
+    absent: Pattern
+
+
+@dataclass(frozen=True)
+class Within(Pattern):
+    body: Pattern
+    window: Interval | EventCount
+
+
+class Selector(StrEnum):
+    ALL = "ALL"
+    NEXT = "NEXT"
+    LAST = "LAST"
+    MAX = "MAX"
+    STRICT = "STRICT"
+
+
+@dataclass(frozen=True)
+class Select(Pattern):
+    """`NEXT(p)`, `LAST(p)`, `MAX(p)`, `STRICT(p)`."""
+
+    selector: Selector
+    body: Pattern
+
+
+@dataclass(frozen=True)
+class Project(Pattern):
+    """`PROJECT x, y (p)`"""
+
+    variables: tuple[str, ...]
+    body: Pattern
+
+
+# ---------------------------------------------------------------- queries
+
+
+class Consume(StrEnum):
+    NONE = "NONE"
+    PARTITION = "PARTITION"
+    ANY = "ANY"
+
+
+@dataclass(frozen=True)
+class Item(Node):
+    expression: Expression
+    alias: str | None = None
+
+
+@dataclass(frozen=True)
+class PartitionKey(Node):
+    attribute: str
+
+
+@dataclass(frozen=True)
+class Query(Node):
+    """A whole query. `items` None is `*`. Query-level FILTER and WITHIN are suffixes of the pattern."""
+
+    items: tuple[Item, ...] | None
+    streams: tuple[str, ...]
+    pattern: Pattern
+    selector: Selector = Selector.ALL
+    partition: tuple[PartitionKey, ...] = ()
+    consume: Consume = Consume.NONE
+    limit: int | None = None
+
+
+# ---------------------------------------------------------------- walking
+
+N = TypeVar("N", bound=Node)
+
+
+def children(node: Node) -> Iterator[Node]:
+    """The nodes directly below, in the order of the text."""
+    for f in dataclasses.fields(node):
+        value = getattr(node, f.name)
+        if isinstance(value, Node):
+            yield value
+        elif isinstance(value, tuple):
+            yield from (v for v in value if isinstance(v, Node))
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """The node and all below it, without recursion, so that deep input cannot overflow the stack."""
+    stack = [node]
+    while stack:
+        top = stack.pop()
+        yield top
+        stack.extend(reversed(list(children(top))))
+
+
+def find(node: Node, kind: type[N]) -> Iterator[N]:
+    return (n for n in walk(node) if isinstance(n, kind))

@@ -1,0 +1,337 @@
+"""Queries written in Python: the same AST as the text, for programs that make queries.
+
+>>> T, H = types("T", "H")
+>>> x, y = variables("x", "y")
+>>> fire = (T.named(x) >> H.named(y)).where((x.temp > 40) & (y.hum < 25)).within("5 s")
+>>> print(print_query(select(x, y.hum).from_("sensors").matching(fire).partition_by("id").build()))
+SELECT x, y.hum
+FROM sensors
+WHERE T AS x ; H AS y
+FILTER x.temp > 40 AND y.hum < 25
+WITHIN 5 s
+PARTITION BY id
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from ensue.language import ast
+from ensue.language.parser import parse_interval, parse_query
+from ensue.language.printer import print_query
+
+Value: TypeAlias = "Expr | Variable | bool | int | float | str | None"
+
+
+# ---------------------------------------------------------------- expressions
+
+
+class Expr:
+    """An expression; Python's operators build larger ones, with `&`, `|`, `~` for AND, OR, NOT."""
+
+    __hash__ = None  # type: ignore[assignment]  # == builds an expression
+
+    def __init__(self, node: ast.Expression) -> None:
+        self.node = node
+
+    def _binary(self, operator: str, other: Value) -> Expr:
+        return Expr(ast.Binary(operator, self.node, _node(other)))
+
+    def _reflected(self, operator: str, other: Value) -> Expr:
+        return Expr(ast.Binary(operator, _node(other), self.node))
+
+    def __eq__(self, other: Value) -> Expr:  # type: ignore[override]
+        return self._binary("=", other)
+
+    def __ne__(self, other: Value) -> Expr:  # type: ignore[override]
+        return self._binary("<>", other)
+
+    def __lt__(self, other: Value) -> Expr:
+        return self._binary("<", other)
+
+    def __le__(self, other: Value) -> Expr:
+        return self._binary("<=", other)
+
+    def __gt__(self, other: Value) -> Expr:
+        return self._binary(">", other)
+
+    def __ge__(self, other: Value) -> Expr:
+        return self._binary(">=", other)
+
+    def __add__(self, other: Value) -> Expr:
+        return self._binary("+", other)
+
+    def __radd__(self, other: Value) -> Expr:
+        return self._reflected("+", other)
+
+    def __sub__(self, other: Value) -> Expr:
+        return self._binary("-", other)
+
+    def __rsub__(self, other: Value) -> Expr:
+        return self._reflected("-", other)
+
+    def __mul__(self, other: Value) -> Expr:
+        return self._binary("*", other)
+
+    def __rmul__(self, other: Value) -> Expr:
+        return self._reflected("*", other)
+
+    def __truediv__(self, other: Value) -> Expr:
+        return self._binary("/", other)
+
+    def __rtruediv__(self, other: Value) -> Expr:
+        return self._reflected("/", other)
+
+    def __mod__(self, other: Value) -> Expr:
+        return self._binary("%", other)
+
+    def __neg__(self) -> Expr:
+        return Expr(ast.Unary("-", self.node))
+
+    def __and__(self, other: Value) -> Expr:
+        return self._binary("AND", other)
+
+    def __or__(self, other: Value) -> Expr:
+        return self._binary("OR", other)
+
+    def __invert__(self) -> Expr:
+        return Expr(ast.Unary("NOT", self.node))
+
+    def __bool__(self) -> bool:
+        raise TypeError("an expression has no truth value here: write & for AND, | for OR, ~ for NOT")
+
+    def concat(self, other: Value) -> Expr:
+        return self._binary("||", other)
+
+    def is_null(self) -> Expr:
+        return Expr(ast.IsNull(self.node, negated=False))
+
+    def is_not_null(self) -> Expr:
+        return Expr(ast.IsNull(self.node, negated=True))
+
+    def isin(self, *options: Value) -> Expr:
+        return Expr(ast.InList(self.node, tuple(map(_node, options)), negated=False))
+
+    def not_in(self, *options: Value) -> Expr:
+        return Expr(ast.InList(self.node, tuple(map(_node, options)), negated=True))
+
+    def between(self, low: Value, high: Value) -> Expr:
+        return Expr(ast.Between(self.node, _node(low), _node(high), negated=False))
+
+    def like(self, pattern: Value) -> Expr:
+        return Expr(ast.Like(self.node, _node(pattern), negated=False))
+
+    def named(self, alias: str) -> ast.Item:
+        """The expression as an item of SELECT with a name."""
+        return ast.Item(self.node, alias)
+
+
+class Variable:
+    """A variable: `x.a` and `x["a"]` are its attributes, `x.each(g)` is `x[g]`."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Expr:
+        if attribute.startswith("__"):
+            raise AttributeError(attribute)
+        return self[attribute]
+
+    def __getitem__(self, attribute: str) -> Expr:
+        return Expr(ast.Attribute(self._name, attribute))
+
+    def each(self, condition: Expr) -> Expr:
+        return Expr(ast.Each(self._name, condition.node))
+
+    def __repr__(self) -> str:
+        return f"Variable({self._name!r})"
+
+
+def variables(*names: str) -> tuple[Variable, ...]:
+    """Variables by name."""
+    return tuple(map(Variable, names))
+
+
+def attribute(name: str) -> Expr:
+    """A bare attribute name, for the condition of `x.each(...)`."""
+    return Expr(ast.Name(name))
+
+
+def call(function: str, *arguments: Value) -> Expr:
+    """A function, a look-back (`call("prev", x.v)`) or an aggregate (`call("count", x)`)."""
+    return Expr(ast.Call(function.lower(), tuple(map(_node, arguments))))
+
+
+def _node(value: Value) -> ast.Expression:
+    match value:
+        case Expr():
+            return value.node
+        case Variable():
+            return ast.Name(value._name)
+        case None:
+            return ast.Literal(None, ast.LiteralType.NULL)
+        case bool():
+            return ast.Literal(value, ast.LiteralType.BOOLEAN)
+        case int() if abs(value) < 2**63:
+            number = ast.Literal(abs(value), ast.LiteralType.INTEGER)
+            return ast.Unary("-", number) if value < 0 else number
+        case float() if value == value and abs(value) != float("inf"):
+            literal = ast.Literal(abs(value), ast.LiteralType.FLOAT)
+            return ast.Unary("-", literal) if value < 0 else literal
+        case str():
+            return ast.Literal(value, ast.LiteralType.STRING)
+    raise TypeError(f"{value!r} cannot stand in an expression")
+
+
+# ---------------------------------------------------------------- patterns
+
+
+@dataclass(frozen=True)
+class Pat:
+    """A pattern; `>>` is `;`, `|` is OR, `&` is AND, and the rest are methods."""
+
+    node: ast.Pattern
+
+    def named(self, variable: Variable) -> Pat:
+        """`p AS x`"""
+        return Pat(ast.As(self.node, variable._name))
+
+    def where(self, condition: Expr) -> Pat:
+        """`p FILTER f`"""
+        return Pat(ast.Filter(self.node, condition.node))
+
+    def within(self, window: str | int) -> Pat:
+        """`p WITHIN I`: a duration ("5 s"), an interval ("> 2 s, <= 5 s"), or a number of events."""
+        if isinstance(window, int):
+            return Pat(ast.Within(self.node, ast.EventCount(window)))
+        return Pat(ast.Within(self.node, _interval(window)))
+
+    def then(self, other: Pat, gap: str | None = None) -> Pat:
+        """`p ; q`, with a gap `p ;[I] q`"""
+        return Pat(ast.Sequence(self.node, other.node, False, _gap(gap)))
+
+    def directly(self, other: Pat, gap: str | None = None) -> Pat:
+        """`p : q`, with a gap `p :[I] q`"""
+        return Pat(ast.Sequence(self.node, other.node, True, _gap(gap)))
+
+    def __rshift__(self, other: Pat) -> Pat:
+        return self.then(other)
+
+    def __or__(self, other: Pat) -> Pat:
+        return Pat(ast.Or(self.node, other.node))
+
+    def __and__(self, other: Pat) -> Pat:
+        return Pat(ast.And(self.node, other.node))
+
+    def all(self, other: Pat) -> Pat:
+        """`p ALL q`"""
+        return Pat(ast.All(self.node, other.node))
+
+    def unless(self, absent: Pat) -> Pat:
+        """`p UNLESS q`"""
+        return Pat(ast.Unless(self.node, absent.node))
+
+    def without(self, absent: Pat, then: Pat) -> Pat:
+        """`p ; NOT q ; r`"""
+        return Pat(ast.NotBetween(self.node, absent.node, then.node))
+
+    def repeated(self, low: int = 1, high: int | None = None, *, directly: bool = False, gap: str | None = None) -> Pat:
+        """`p+` and, with counts, `p{n,m}`; `directly` for the contiguous forms."""
+        if low < 1 or (high is not None and high < low):
+            raise ValueError(f"an iteration of {low} to {high} rounds matches nothing; for none, use optional()")
+        return Pat(ast.Iteration(self.node, low, high, directly, _gap(gap)))
+
+    def optional(self) -> Pat:
+        """`p?`"""
+        return Pat(ast.Optional(self.node))
+
+    def strict(self) -> Pat:
+        return Pat(ast.Select(ast.Selector.STRICT, self.node))
+
+    def next(self) -> Pat:
+        return Pat(ast.Select(ast.Selector.NEXT, self.node))
+
+    def last(self) -> Pat:
+        return Pat(ast.Select(ast.Selector.LAST, self.node))
+
+    def max(self) -> Pat:
+        return Pat(ast.Select(ast.Selector.MAX, self.node))
+
+    def project(self, *kept: Variable) -> Pat:
+        """`PROJECT x, y (p)`"""
+        return Pat(ast.Project(tuple(v._name for v in kept), self.node))
+
+
+def types(*names: str) -> tuple[Pat, ...]:
+    """Event types by name, each the pattern of one such event."""
+    return tuple(Pat(ast.Type(n)) for n in names)
+
+
+#: The pattern of one event of any type.
+ANY = Pat(ast.Any())
+
+
+def _interval(text: str) -> ast.Interval:
+    inner = text.strip().removeprefix("[").removesuffix("]").strip()
+    return parse_interval(f"[{inner}]" if inner[:1] in "<>=" or ".." in inner else f"[<= {inner}]")
+
+
+def _gap(text: str | None) -> ast.Interval | None:
+    return None if text is None else _interval(text)
+
+
+# ---------------------------------------------------------------- queries
+
+
+@dataclass(frozen=True)
+class Select:
+    """A query in the making; `build` ends it."""
+
+    items: tuple[ast.Item, ...] | None
+    streams: tuple[str, ...] = ()
+    pattern: Pat | None = None
+    selector: ast.Selector = ast.Selector.ALL
+    keys: tuple[str, ...] = ()
+    policy: ast.Consume = ast.Consume.NONE
+    most: int | None = None
+
+    def from_(self, *streams: str) -> Select:
+        return dataclasses.replace(self, streams=streams)
+
+    def matching(self, pattern: Pat) -> Select:
+        return dataclasses.replace(self, pattern=pattern)
+
+    def selecting(self, selector: str) -> Select:
+        return dataclasses.replace(self, selector=ast.Selector(selector.upper()))
+
+    def partition_by(self, *attributes: str) -> Select:
+        return dataclasses.replace(self, keys=attributes)
+
+    def consume_by(self, policy: str) -> Select:
+        return dataclasses.replace(self, policy=ast.Consume(policy.upper()))
+
+    def limit(self, most: int) -> Select:
+        return dataclasses.replace(self, most=most)
+
+    def build(self) -> ast.Query:
+        """The AST. It is printed and parsed once, so that every node has a span in a text people can read."""
+        if self.pattern is None or not self.streams:
+            raise ValueError("a query needs from_(...) and matching(...)")
+        query = ast.Query(
+            items=self.items,
+            streams=self.streams,
+            pattern=self.pattern.node,
+            selector=self.selector,
+            partition=tuple(map(ast.PartitionKey, self.keys)),
+            consume=self.policy,
+            limit=self.most,
+        )
+        return parse_query(print_query(query))
+
+
+def select(*items: Expr | Variable | ast.Item) -> Select:
+    """Starts a query; without items it is `SELECT *`."""
+    made = tuple(i if isinstance(i, ast.Item) else ast.Item(_node(i)) for i in items)
+    return Select(made or None)

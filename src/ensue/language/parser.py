@@ -1,0 +1,454 @@
+"""Query text to AST. Nothing of the parser library leaves this file: errors are told in the reader's words."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from functools import cache
+from pathlib import Path
+from typing import Any as Anything
+
+from lark import Lark, Token, Transformer_NonRecursive, Tree, v_args
+from lark.exceptions import UnexpectedCharacters, UnexpectedToken, VisitError
+from lark.tree import Meta
+
+from ensue.errors import Problem, ProblemKind, QueryError, Span, did_you_mean, listed
+from ensue.language import ast
+from ensue.language.syntax_errors import KEYWORDS, explain_character, explain_token
+
+#: How deep a query may nest. Far above what a person writes, far below what would overflow Python's stack.
+MAX_DEPTH = 200
+_OPENING = frozenset(("LPAR", "LSQB", "LBRACE"))
+_CLOSING = frozenset(("RPAR", "RSQB", "RBRACE"))
+_STARTS = ["query_text", "pattern_text", "expression_text", "interval_text"]
+
+
+def parse_query(text: str | bytes) -> ast.Query:
+    """The AST of a whole query.
+
+    >>> parse_query("SELECT * FROM S WHERE A AS x ; B").pattern
+    Sequence(left=As(body=Type(name='A'), variable='x'), right=Type(name='B'), contiguous=False, gap=None)
+    """
+    node = _parse(text, "query_text")
+    assert isinstance(node, ast.Query)
+    return node
+
+
+def parse_pattern(text: str | bytes) -> ast.Pattern:
+    """The AST of a pattern alone."""
+    node = _parse(text, "pattern_text")
+    assert isinstance(node, ast.Pattern)
+    return node
+
+
+def parse_expression(text: str | bytes) -> ast.Expression:
+    """The AST of a filter's expression alone."""
+    node = _parse(text, "expression_text")
+    assert isinstance(node, ast.Expression)
+    return node
+
+
+def parse_interval(text: str | bytes) -> ast.Interval:
+    """The AST of a time interval with its brackets, such as `[<= 5 s]`."""
+    node = _parse(text, "interval_text")
+    assert isinstance(node, ast.Interval)
+    return node
+
+
+def decode(text: str | bytes) -> str:
+    """The text as a string; bytes must be UTF-8."""
+    if isinstance(text, bytes):
+        try:
+            return text.decode("utf-8")
+        except UnicodeDecodeError as e:
+            shown = text.decode("utf-8", errors="replace")
+            at = len(text[: e.start].decode("utf-8"))
+            message = f"the text is not UTF-8: byte 0x{text[e.start]:02x} at offset {e.start}"
+            raise QueryError(
+                shown, [Problem(ProblemKind.SYNTAX, message, Span(at, at + 1), "save the file as UTF-8")]
+            ) from None
+    for at, character in enumerate(text):
+        if "\ud800" <= character <= "\udfff":
+            shown = text.encode("utf-8", errors="replace").decode("utf-8")
+            message = f"the text is not valid Unicode: a lone surrogate U+{ord(character):04X}"
+            raise QueryError(shown, [Problem(ProblemKind.SYNTAX, message, Span(at, at + 1))])
+    return text
+
+
+def _parse(text: str | bytes, start: str) -> ast.Node:
+    text = decode(text)
+    if not text.strip():
+        what = start.removesuffix("_text")
+        problem = Problem(
+            ProblemKind.SYNTAX,
+            f"the {what} is empty",
+            Span(0, 0),
+            "a query reads SELECT * FROM stream WHERE pattern" if start == "query_text" else None,
+        )
+        raise QueryError(text, [problem])
+    parser = _lark()
+    try:
+        _check_nesting(parser, text)
+        tree = parser.parse(text, start=start)
+    except UnexpectedToken as e:
+        raise QueryError(text, [explain_token(parser, text, e)]) from None
+    except UnexpectedCharacters as e:
+        raise QueryError(text, [explain_character(text, e)]) from None
+    try:
+        node = _ToAst().transform(tree)
+    except VisitError as e:
+        if isinstance(e.orig_exc, _Refused):
+            raise QueryError(text, [e.orig_exc.problem]) from None
+        raise e.orig_exc from None
+    assert isinstance(node, ast.Node)
+    _check_depth(text, node)
+    return node
+
+
+@cache
+def _lark() -> Lark:
+    grammar = (Path(__file__).parent / "grammar.lark").read_text(encoding="utf-8")
+    return Lark(
+        grammar,
+        parser="lalr",
+        lexer="basic",
+        start=_STARTS,
+        propagate_positions=True,
+        maybe_placeholders=False,
+        lexer_callbacks={"NAME": _keyword},
+    )
+
+
+def _keyword(token: Token) -> Token:
+    """Keywords are names that are spoken for, in any case of letters."""
+    upper = token.upper()
+    return Token.new_borrow_pos(upper, token.value, token) if upper in KEYWORDS else token
+
+
+def _too_deep(span: Span) -> Problem:
+    return Problem(
+        ProblemKind.UNSUPPORTED,
+        f"the query nests more than {MAX_DEPTH} deep here",
+        span,
+        "iterations such as p{300} say in one step what a very long sequence spells out",
+    )
+
+
+def _check_nesting(parser: Lark, text: str) -> None:
+    depth = 0
+    for token in parser.lex(text):
+        depth += (token.type in _OPENING) - (token.type in _CLOSING)
+        if depth > MAX_DEPTH:
+            at = token.start_pos or 0
+            raise QueryError(text, [_too_deep(Span(at, at + 1))])
+
+
+def _check_depth(text: str, root: ast.Node) -> None:
+    level = [root]
+    for _ in range(MAX_DEPTH):
+        level = [child for node in level for child in ast.children(node)]
+        if not level:
+            return
+    raise QueryError(text, [_too_deep(level[0].span)])
+
+
+class _Refused(Exception):
+    """A construct that the grammar admits and the language does not."""
+
+    def __init__(self, message: str, span: Span, hint: str | None = None) -> None:
+        self.problem = Problem(ProblemKind.SYNTAX, message, span, hint)
+        super().__init__(message)
+
+
+def _span(meta: Meta) -> Span:
+    return Span(meta.start_pos, meta.end_pos)
+
+
+def _token_span(token: Token) -> Span:
+    start = token.start_pos or 0
+    return Span(start, start + len(token))
+
+
+@v_args(inline=True, meta=True)
+class _ToAst(Transformer_NonRecursive):  # type: ignore[type-arg]
+    """One method a rule of the grammar; the parse tree's own recursion is not used, so depth is harmless."""
+
+    # -- queries
+
+    def query(self, meta: Meta, *parts: Anything) -> ast.Query:
+        selector = ast.Selector.ALL
+        _, *rest = parts
+        if isinstance(rest[0], ast.Selector):
+            selector, *rest = rest
+        items, _from, streams, _where, pattern, *clauses = rest
+        found: dict[str, Anything] = {}
+        for name, span, value, suffixes in clauses:
+            if name in found:
+                raise _Refused(f"a second {name} clause", span, "a query has each clause once")
+            found[name] = value
+            for kind, suffix in suffixes:
+                pattern = kind(pattern, suffix, span=pattern.span.join(suffix.span))
+        return ast.Query(
+            items=items,
+            streams=tuple(name for name, _ in streams),
+            pattern=pattern,
+            selector=selector,
+            partition=tuple(ast.PartitionKey(n, span=s) for n, s in found.get("PARTITION BY", ())),
+            consume=found.get("CONSUME BY", ast.Consume.NONE),
+            limit=found.get("LIMIT"),
+            span=_span(meta),
+        )
+
+    def selector(self, _meta: Meta, keyword: Token) -> ast.Selector:
+        return ast.Selector(keyword.upper())
+
+    def star(self, _meta: Meta, _star: Token) -> None:
+        return None
+
+    def items(self, _meta: Meta, *items: ast.Item) -> tuple[ast.Item, ...]:
+        return items
+
+    def item(self, meta: Meta, expression: ast.Expression, *alias: Anything) -> ast.Item:
+        return ast.Item(expression, alias[1][0] if alias else None, span=_span(meta))
+
+    def names(self, _meta: Meta, *names: tuple[str, Span]) -> tuple[tuple[str, Span], ...]:
+        return names
+
+    def partition(self, meta: Meta, _p: Token, _by: Token, names: Anything) -> Anything:
+        return "PARTITION BY", _span(meta), names, ()
+
+    def consume(self, meta: Meta, _c: Token, _by: Token, policy: Token) -> Anything:
+        policies = [p.value for p in ast.Consume]
+        if policy.upper() not in policies:
+            hint = did_you_mean(policy, policies) or f"one of {listed(policies)}"
+            raise _Refused(f"unknown consumption policy '{policy}'", _token_span(policy), hint)
+        return "CONSUME BY", _span(meta), ast.Consume(policy.upper()), ()
+
+    def limit(self, meta: Meta, _l: Token, count: Token) -> Anything:
+        return "LIMIT", _span(meta), int(count), ()
+
+    def late_filter(self, _meta: Meta, clause: Anything, _f: Token, condition: ast.Expression) -> Anything:
+        name, span, value, suffixes = clause
+        return name, span, value, (*suffixes, (ast.Filter, condition))
+
+    def late_within(self, _meta: Meta, clause: Anything, _w: Token, window: Anything) -> Anything:
+        name, span, value, suffixes = clause
+        return name, span, value, (*suffixes, (ast.Within, window))
+
+    # -- patterns
+
+    def filter(self, meta: Meta, body: ast.Pattern, _f: Token, condition: ast.Expression) -> ast.Pattern:
+        return ast.Filter(body, condition, span=_span(meta))
+
+    def within(self, meta: Meta, body: ast.Pattern, _w: Token, window: Anything) -> ast.Pattern:
+        return ast.Within(body, window, span=_span(meta))
+
+    def unless_(self, meta: Meta, body: ast.Pattern, _u: Token, absent: ast.Pattern) -> ast.Pattern:
+        return ast.Unless(body, absent, span=_span(meta))
+
+    def or_(self, meta: Meta, left: ast.Pattern, _o: Token, right: ast.Pattern) -> ast.Pattern:
+        return ast.Or(left, right, span=_span(meta))
+
+    def and_(self, meta: Meta, left: ast.Pattern, _a: Token, right: ast.Pattern) -> ast.Pattern:
+        return ast.And(left, right, span=_span(meta))
+
+    def all_(self, meta: Meta, left: ast.Pattern, _a: Token, right: ast.Pattern) -> ast.Pattern:
+        return ast.All(left, right, span=_span(meta))
+
+    def then(self, meta: Meta, left: ast.Pattern, *rest: Anything) -> ast.Pattern:
+        return ast.Sequence(left, rest[-1], False, rest[0] if len(rest) == 2 else None, span=_span(meta))
+
+    def directly(self, meta: Meta, left: ast.Pattern, *rest: Anything) -> ast.Pattern:
+        return ast.Sequence(left, rest[-1], True, rest[0] if len(rest) == 2 else None, span=_span(meta))
+
+    def not_between(self, meta: Meta, left: ast.Pattern, *rest: ast.Pattern) -> ast.Pattern:
+        absent, *more, right = rest
+        for other in more:  # NOT q1 ; NOT q2 is: neither
+            absent = ast.Or(absent, other, span=absent.span.join(other.span))
+        return ast.NotBetween(left, absent, right, span=_span(meta))
+
+    def absent(self, _meta: Meta, _not: Token, pattern: ast.Pattern) -> ast.Pattern:
+        return pattern
+
+    def as_(self, meta: Meta, body: ast.Pattern, _as: Token, name: tuple[str, Span]) -> ast.Pattern:
+        return ast.As(body, name[0], span=_span(meta))
+
+    def optional(self, meta: Meta, body: ast.Pattern) -> ast.Pattern:
+        return ast.Optional(body, span=_span(meta))
+
+    def plus(self, meta: Meta, body: ast.Pattern, *gap: Anything) -> ast.Pattern:
+        return ast.Iteration(body, gap=gap[-1] if gap else None, span=_span(meta))
+
+    def plus_directly(self, meta: Meta, body: ast.Pattern, *gap: Anything) -> ast.Pattern:
+        return ast.Iteration(body, contiguous=True, gap=gap[-1] if gap else None, span=_span(meta))
+
+    def repeat(self, meta: Meta, body: ast.Pattern, times: Anything, *gap: Anything) -> ast.Pattern:
+        return self._repeat(meta, body, times, gap, contiguous=False)
+
+    def repeat_directly(self, meta: Meta, body: ast.Pattern, times: Anything, *gap: Anything) -> ast.Pattern:
+        return self._repeat(meta, body, times, gap, contiguous=True)
+
+    def _repeat(
+        self, meta: Meta, body: ast.Pattern, times: Anything, gap: Anything, *, contiguous: bool
+    ) -> ast.Pattern:
+        low, high, where = times
+        if high is not None and (high < low or high == 0):
+            message = "an iteration of no rounds" if high == 0 else f"an iteration of at least {low} and at most {high}"
+            raise _Refused(f"{message} matches nothing", where)
+        span = _span(meta)
+        node = ast.Iteration(body, max(low, 1), high, contiguous, gap[0] if gap else None, span=span)
+        return node if low else ast.Optional(node, span=span)
+
+    def exactly(self, meta: Meta, count: Token) -> Anything:
+        return int(count), int(count), _span(meta)
+
+    def at_least(self, meta: Meta, count: Token) -> Anything:
+        return int(count), None, _span(meta)
+
+    def from_to(self, meta: Meta, low: Token, high: Token) -> Anything:
+        return int(low), int(high), _span(meta)
+
+    def type(self, meta: Meta, name: tuple[str, Span]) -> ast.Pattern:
+        return ast.Type(name[0], span=_span(meta))
+
+    def any(self, meta: Meta, _any: Token) -> ast.Pattern:
+        return ast.Any(span=_span(meta))
+
+    def group(self, _meta: Meta, inner: ast.Node) -> ast.Node:
+        return inner
+
+    def select(self, meta: Meta, keyword: Token, body: ast.Pattern) -> ast.Pattern:
+        return ast.Select(ast.Selector(keyword.upper()), body, span=_span(meta))
+
+    def project(self, meta: Meta, _p: Token, names: Anything, body: ast.Pattern) -> ast.Pattern:
+        return ast.Project(tuple(n for n, _ in names), body, span=_span(meta))
+
+    def project_nothing(self, meta: Meta, _p: Token, body: ast.Pattern) -> ast.Pattern:
+        return ast.Project((), body, span=_span(meta))
+
+    # -- intervals
+
+    def up_to(self, meta: Meta, number: Token, unit: Token) -> ast.Interval | ast.EventCount:
+        span = _span(meta)
+        if unit.lower() in ("event", "events"):
+            if number.type != "INTEGER":
+                raise _Refused("a number of events is a whole number", _token_span(number))
+            return ast.EventCount(int(number), span=span)
+        return ast.Interval(None, ast.Bound(_duration(number, unit, span), True, span=span), span=span)
+
+    def window_interval(self, _meta: Meta, interval: ast.Interval) -> ast.Interval:
+        return interval
+
+    def bounds(self, meta: Meta, *bounds: tuple[str, ast.Duration]) -> ast.Interval:
+        low: ast.Bound | None = None
+        high: ast.Bound | None = None
+        for operator, duration in bounds:
+            bound = ast.Bound(duration, operator in ("<=", ">=", "="), span=duration.span)
+            if operator in (">", ">=", "="):
+                if low is not None:
+                    raise _Refused("a second lower bound in the interval", duration.span)
+                low = bound
+            if operator in ("<", "<=", "="):
+                if high is not None:
+                    raise _Refused("a second upper bound in the interval", duration.span)
+                high = bound
+        return ast.Interval(low, high, span=_span(meta))
+
+    def closed(self, meta: Meta, low: ast.Duration, high: ast.Duration) -> ast.Interval:
+        bounds = (ast.Bound(low, True, span=low.span), ast.Bound(high, True, span=high.span))
+        return ast.Interval(*bounds, span=_span(meta))
+
+    def bound(self, _meta: Meta, operator: Token, duration: ast.Duration) -> tuple[str, ast.Duration]:
+        return operator.value, duration
+
+    def duration(self, meta: Meta, number: Token, unit: Token) -> ast.Duration:
+        return _duration(number, unit, _span(meta))
+
+    def number(self, _meta: Meta, token: Token) -> Token:
+        return token
+
+    # -- expressions
+
+    def binary(self, meta: Meta, left: Anything, operator: Token, right: Anything) -> ast.Expression:
+        symbol = {"!=": "<>"}.get(operator.value, operator.upper())
+        return ast.Binary(symbol, left, right, span=_span(meta))
+
+    def unary(self, meta: Meta, operator: Token, operand: ast.Expression) -> ast.Expression:
+        return ast.Unary(operator.upper(), operand, span=_span(meta))
+
+    def plus_sign(self, _meta: Meta, _plus: Token, operand: ast.Expression) -> ast.Expression:
+        return operand
+
+    def is_null(self, meta: Meta, operand: ast.Expression, *keywords: Token) -> ast.Expression:
+        return ast.IsNull(operand, len(keywords) == 3, span=_span(meta))
+
+    def in_list(self, meta: Meta, operand: ast.Expression, *rest: Anything) -> ast.Expression:
+        return ast.InList(operand, rest[-1], len(rest) == 3, span=_span(meta))
+
+    def between(self, meta: Meta, operand: ast.Expression, *rest: Anything) -> ast.Expression:
+        *keywords, low, _and, high = rest
+        return ast.Between(operand, low, high, len(keywords) == 2, span=_span(meta))
+
+    def like(self, meta: Meta, operand: ast.Expression, *rest: Anything) -> ast.Expression:
+        return ast.Like(operand, rest[-1], len(rest) == 3, span=_span(meta))
+
+    def integer(self, meta: Meta, token: Token) -> ast.Expression:
+        if len(token) > 19 or int(token) > 2**63 - 1:
+            raise _Refused("the number does not fit 64 bits", _token_span(token))
+        return ast.Literal(int(token), ast.LiteralType.INTEGER, span=_span(meta))
+
+    def decimal(self, meta: Meta, token: Token) -> ast.Expression:
+        value = float(token)
+        if value == float("inf"):
+            raise _Refused("the number does not fit a 64-bit float", _token_span(token))
+        return ast.Literal(value, ast.LiteralType.FLOAT, span=_span(meta))
+
+    def duration_literal(self, meta: Meta, duration: ast.Duration) -> ast.Expression:
+        return ast.DurationLiteral(duration, span=_span(meta))
+
+    def string(self, meta: Meta, token: Token) -> ast.Expression:
+        return ast.Literal(token[1:-1].replace("''", "'"), ast.LiteralType.STRING, span=_span(meta))
+
+    def true(self, meta: Meta, _t: Token) -> ast.Expression:
+        return ast.Literal(True, ast.LiteralType.BOOLEAN, span=_span(meta))
+
+    def false(self, meta: Meta, _f: Token) -> ast.Expression:
+        return ast.Literal(False, ast.LiteralType.BOOLEAN, span=_span(meta))
+
+    def null(self, meta: Meta, _n: Token) -> ast.Expression:
+        return ast.Literal(None, ast.LiteralType.NULL, span=_span(meta))
+
+    def bare_name(self, meta: Meta, name: tuple[str, Span]) -> ast.Expression:
+        return ast.Name(name[0], span=_span(meta))
+
+    def attribute(self, meta: Meta, *parts: Anything) -> Anything:
+        # The rule `attribute` (a token after the dot) and the alternative of the same name share this method.
+        if isinstance(parts[0], Token):
+            return _unquote(parts[0])
+        return ast.Attribute(parts[0][0], parts[1], span=_span(meta))
+
+    def each(self, meta: Meta, name: tuple[str, Span], condition: ast.Expression) -> ast.Expression:
+        return ast.Each(name[0], condition, span=_span(meta))
+
+    def call(self, meta: Meta, function: Token, *arguments: Anything) -> ast.Expression:
+        return ast.Call(function.lower(), arguments[0] if arguments else (), span=_span(meta))
+
+    def expressions(self, _meta: Meta, *expressions: ast.Expression) -> tuple[ast.Expression, ...]:
+        return expressions
+
+    def name(self, _meta: Meta, token: Token) -> tuple[str, Span]:
+        return _unquote(token), _token_span(token)
+
+    def __default__(self, data: str, children: list[Anything], meta: Meta) -> Tree[Token]:
+        raise AssertionError(f"the grammar's rule {data} has no AST")
+
+
+def _duration(number: Token, unit: Token, span: Span) -> ast.Duration:
+    known = ast.UNITS.get(unit.lower())
+    if known is None:
+        hint = did_you_mean(unit, ast.UNITS) or "units are ns, us, ms, s, min, h and d"
+        raise _Refused(f"unknown unit of time '{unit}'", _token_span(unit), hint)
+    return ast.Duration(Decimal(number.value), known, span=span)
+
+
+def _unquote(token: Token) -> str:
+    return token[1:-1].replace("``", "`") if token.type == "QUOTED" else token.value

@@ -1,0 +1,237 @@
+"""AST to text, with the fewest parentheses that keep the meaning: `parse(print(q)) == q`."""
+
+from __future__ import annotations
+
+import re
+
+from ensue.language import ast
+from ensue.language.syntax_errors import KEYWORDS
+
+# Binding strength, loose to tight; the rows of the language page's precedence list.
+_SUFFIX, _UNLESS, _OR, _AND, _SEQUENCE, _POSTFIX = range(6)
+_E_OR, _E_AND, _E_NOT, _E_COMPARE, _E_SUM, _E_PRODUCT, _E_MINUS, _E_VALUE = range(8)
+_BINARY = {
+    "OR": _E_OR,
+    "AND": _E_AND,
+    **dict.fromkeys(("=", "<>", "<", "<=", ">", ">="), _E_COMPARE),
+    **dict.fromkeys(("+", "-", "||"), _E_SUM),
+    **dict.fromkeys(("*", "/", "%"), _E_PRODUCT),
+}
+
+
+def print_query(query: ast.Query) -> str:
+    """The query, one clause a line.
+
+    >>> from ensue.language.parser import parse_query
+    >>> print(print_query(parse_query("select * from S where (A as x);B filter x.v>1 within 5 sec limit 3")))
+    SELECT *
+    FROM S
+    WHERE A AS x ; B
+    FILTER x.v > 1
+    WITHIN 5 s
+    LIMIT 3
+    """
+    selector = "" if query.selector is ast.Selector.ALL else f"{query.selector} "
+    items = "*" if query.items is None else ", ".join(_item(i) for i in query.items)
+    if query.selector in (ast.Selector.MAX, ast.Selector.LAST) and items.startswith("("):
+        items = f"+{items}"  # without the sign, MAX( would be the aggregate
+    suffixes = []
+    pattern = query.pattern
+    while isinstance(pattern, ast.Filter | ast.Within):
+        suffixes.append(_suffix(pattern))
+        pattern = pattern.body
+    lines = [
+        f"SELECT {selector}{items}",
+        f"FROM {', '.join(map(print_name, query.streams))}",
+        f"WHERE {print_pattern(pattern)}",
+        *reversed(suffixes),
+    ]
+    if query.partition:
+        lines.append(f"PARTITION BY {', '.join(print_name(k.attribute) for k in query.partition)}")
+    if query.consume is not ast.Consume.NONE:
+        lines.append(f"CONSUME BY {query.consume}")
+    if query.limit is not None:
+        lines.append(f"LIMIT {query.limit}")
+    return "\n".join(lines)
+
+
+def _item(item: ast.Item) -> str:
+    text = print_expression(item.expression)
+    return text if item.alias is None else f"{text} AS {print_name(item.alias)}"
+
+
+def print_name(name: str) -> str:
+    """The name as it must be written: in backticks where it is a keyword or has odd characters."""
+    if re.fullmatch(r"[^\W\d]\w*", name) and name.upper() not in KEYWORDS:
+        return name
+    return "`" + name.replace("`", "``") + "`"
+
+
+# ---------------------------------------------------------------- patterns
+
+
+def print_pattern(pattern: ast.Pattern) -> str:
+    """The pattern on one line."""
+    return _pattern(pattern)[0]
+
+
+def _at(pattern: ast.Pattern, least: int) -> str:
+    text, strength = _pattern(pattern)
+    return text if strength >= least else f"({text})"
+
+
+def _pattern(p: ast.Pattern) -> tuple[str, int]:
+    match p:
+        case ast.Type():
+            return print_name(p.name), _POSTFIX
+        case ast.Any():
+            return "ANY", _POSTFIX
+        case ast.As():
+            return f"{_at(p.body, _POSTFIX)} AS {print_name(p.variable)}", _POSTFIX
+        case ast.Optional():
+            return f"{_at(p.body, _POSTFIX)}?", _POSTFIX
+        case ast.Iteration():
+            return f"{_at(p.body, _POSTFIX)}{_times(p)}{_gap(p.gap)}", _POSTFIX
+        case ast.Select():
+            return f"{p.selector}({print_pattern(p.body)})", _POSTFIX
+        case ast.Project():
+            names = ", ".join(map(print_name, p.variables)) or "()"
+            return f"PROJECT {names} ({print_pattern(p.body)})", _POSTFIX
+        case ast.Sequence():
+            operator = ":" if p.contiguous else ";"
+            return f"{_at(p.left, _SEQUENCE)} {operator}{_gap(p.gap)} {_at(p.right, _POSTFIX)}", _SEQUENCE
+        case ast.NotBetween():
+            left, absent, right = _at(p.left, _SEQUENCE), _at(p.absent, _POSTFIX), _at(p.right, _POSTFIX)
+            return f"{left} ; NOT {absent} ; {right}", _SEQUENCE
+        case ast.And():
+            return f"{_at(p.left, _AND)} AND {_at(p.right, _SEQUENCE)}", _AND
+        case ast.All():
+            return f"{_at(p.left, _AND)} ALL {_at(p.right, _SEQUENCE)}", _AND
+        case ast.Or():
+            return f"{_at(p.left, _OR)} OR {_at(p.right, _AND)}", _OR
+        case ast.Unless():
+            return f"{_at(p.body, _UNLESS)} UNLESS {_at(p.absent, _OR)}", _UNLESS
+        case ast.Filter() | ast.Within():
+            return f"{_at(p.body, _SUFFIX)} {_suffix(p)}", _SUFFIX
+    raise AssertionError(p)
+
+
+def _suffix(p: ast.Filter | ast.Within) -> str:
+    if isinstance(p, ast.Filter):
+        return f"FILTER {print_expression(p.condition)}"
+    return f"WITHIN {_window(p.window)}"
+
+
+def _times(p: ast.Iteration) -> str:
+    mark = ":" if p.contiguous else ""
+    if p.high is None:
+        return f"{mark}+" if p.low == 1 else f"{mark}{{{p.low},}}"
+    return f"{mark}{{{p.low}}}" if p.low == p.high else f"{mark}{{{p.low},{p.high}}}"
+
+
+def _gap(interval: ast.Interval | None) -> str:
+    return "" if interval is None else print_interval(interval)
+
+
+def _window(window: ast.Interval | ast.EventCount) -> str:
+    if isinstance(window, ast.EventCount):
+        return f"{window.count} EVENTS"
+    if window.low is None and window.high is not None and window.high.inclusive:
+        return print_duration(window.high.duration)
+    return print_interval(window)
+
+
+def print_interval(interval: ast.Interval) -> str:
+    """The interval with its brackets.
+
+    >>> from ensue.language.parser import parse_interval
+    >>> print_interval(parse_interval("[2 s .. 5 s]"))
+    '[>= 2 s, <= 5 s]'
+    """
+    low, high = interval.low, interval.high
+    if low is not None and low == high and low.inclusive:
+        return f"[= {print_duration(low.duration)}]"
+    parts = []
+    if low is not None:
+        parts.append(f"{'>=' if low.inclusive else '>'} {print_duration(low.duration)}")
+    if high is not None:
+        parts.append(f"{'<=' if high.inclusive else '<'} {print_duration(high.duration)}")
+    return f"[{', '.join(parts)}]"
+
+
+def print_duration(duration: ast.Duration) -> str:
+    return f"{duration.amount:f} {duration.unit}"
+
+
+# ---------------------------------------------------------------- expressions
+
+
+def print_expression(expression: ast.Expression) -> str:
+    """The expression on one line.
+
+    >>> from ensue.language.parser import parse_expression
+    >>> print_expression(parse_expression("(x.a + 1) * 2 > y.b and not (x[v > 0] or y.c is null)"))
+    '(x.a + 1) * 2 > y.b AND NOT (x[v > 0] OR y.c IS NULL)'
+    """
+    return _expression(expression)[0]
+
+
+def _e_at(expression: ast.Expression, least: int) -> str:
+    text, strength = _expression(expression)
+    return text if strength >= least else f"({text})"
+
+
+def _expression(e: ast.Expression) -> tuple[str, int]:
+    match e:
+        case ast.Literal():
+            return _literal(e), _E_VALUE
+        case ast.DurationLiteral():
+            return print_duration(e.duration), _E_VALUE
+        case ast.Name():
+            return print_name(e.name), _E_VALUE
+        case ast.Attribute():
+            return f"{print_name(e.variable)}.{_attribute(e.name)}", _E_VALUE
+        case ast.Each():
+            return f"{print_name(e.variable)}[{print_expression(e.condition)}]", _E_VALUE
+        case ast.Call():
+            return f"{e.function}({', '.join(map(print_expression, e.arguments))})", _E_VALUE
+        case ast.Unary(operator="NOT"):
+            return f"NOT {_e_at(e.operand, _E_NOT)}", _E_NOT
+        case ast.Unary():
+            inner = _e_at(e.operand, _E_MINUS)
+            # Two minus signs in a row would begin a comment.
+            return f"-{' ' if inner.startswith('-') else ''}{inner}", _E_MINUS
+        case ast.Binary():
+            strength = _BINARY[e.operator]
+            # Comparisons do not chain: both sides must be tighter.
+            left = _e_at(e.left, strength + (strength == _E_COMPARE))
+            return f"{left} {e.operator} {_e_at(e.right, strength + 1)}", strength
+        case ast.IsNull():
+            return f"{_e_at(e.operand, _E_SUM)} IS {_not(e.negated)}NULL", _E_COMPARE
+        case ast.InList():
+            options = ", ".join(map(print_expression, e.options))
+            return f"{_e_at(e.operand, _E_SUM)} {_not(e.negated)}IN ({options})", _E_COMPARE
+        case ast.Between():
+            low, high = _e_at(e.low, _E_SUM), _e_at(e.high, _E_SUM)
+            return f"{_e_at(e.operand, _E_SUM)} {_not(e.negated)}BETWEEN {low} AND {high}", _E_COMPARE
+        case ast.Like():
+            return f"{_e_at(e.operand, _E_SUM)} {_not(e.negated)}LIKE {_e_at(e.pattern, _E_SUM)}", _E_COMPARE
+    raise AssertionError(e)
+
+
+def _not(negated: bool) -> str:
+    return "NOT " if negated else ""
+
+
+def _attribute(name: str) -> str:
+    return name if name.upper() in KEYWORDS else print_name(name)
+
+
+def _literal(literal: ast.Literal) -> str:
+    match literal.type:
+        case ast.LiteralType.STRING:
+            return "'" + str(literal.value).replace("'", "''") + "'"
+        case ast.LiteralType.BOOLEAN | ast.LiteralType.NULL:
+            return {True: "TRUE", False: "FALSE", None: "NULL"}[literal.value]  # type: ignore[index]
+        case _:
+            return repr(literal.value)

@@ -1,0 +1,145 @@
+"""Syntax errors in the reader's words: what stands there, what could stand there, and what was likely meant."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Set
+
+from lark import Lark
+from lark.exceptions import UnexpectedCharacters, UnexpectedToken
+from lark.lexer import PatternStr
+
+from ensue.errors import Problem, ProblemKind, Span, did_you_mean
+
+KEYWORDS = frozenset(
+    """SELECT FROM WHERE FILTER WITHIN PARTITION BY CONSUME LIMIT AS OR AND ALL UNLESS NOT STRICT NEXT LAST MAX
+    PROJECT ANY IN BETWEEN LIKE IS NULL TRUE FALSE""".split()
+)
+
+#: Groups of expected tokens that have a name of their own, widest first.
+_GROUPS: tuple[tuple[str, frozenset[str]], ...] = (
+    (
+        "an expression",
+        frozenset("MINUS INTEGER DECIMAL STRING TRUE FALSE NULL NAME QUOTED MAX LAST LPAR NOT".split()),
+    ),
+    (
+        "an expression",
+        frozenset("MINUS INTEGER DECIMAL STRING TRUE FALSE NULL NAME QUOTED MAX LAST LPAR".split()),
+    ),
+    ("a pattern", frozenset("NAME QUOTED ANY LPAR NEXT LAST MAX STRICT PROJECT".split())),
+    (
+        "an operator",
+        frozenset("EQ NE LT LE GT GE IS IN BETWEEN LIKE PLUS MINUS CONCAT STAR SLASH PERCENT".split()),
+    ),
+    ("an operator", frozenset("PLUS MINUS CONCAT STAR SLASH PERCENT".split())),
+    ("a name", frozenset(("NAME", "QUOTED"))),
+    ("a number", frozenset(("INTEGER", "DECIMAL"))),
+    ("a comparison", frozenset("EQ LT LE GT GE".split())),
+)
+_NAMED = {
+    "NAME": "a name",
+    "QUOTED": "a name in backticks",
+    "STRING": "a string",
+    "INTEGER": "a whole number",
+    "DECIMAL": "a number",
+    "$END": "the end",
+}
+
+
+def explain_token(parser: Lark, text: str, error: UnexpectedToken) -> Problem:
+    """The problem of a token that cannot stand where it stands."""
+    token = error.token
+    expected = set(error.accepts or error.expected)
+    wanted = _describe(parser, expected)
+    if token.type == "$END":
+        end = len(text.rstrip())
+        message = f"the text ends too early: expected {wanted}"
+        return Problem(ProblemKind.SYNTAX, message, Span(end, end), _hint_at_end(text, expected))
+    start = token.start_pos or 0
+    span = Span(start, start + len(token))
+    message = f"'{_shorten(token.value)}' cannot stand here: expected {wanted}"
+    return Problem(ProblemKind.SYNTAX, message, span, _hint_at_token(text, start, token, expected))
+
+
+def explain_character(text: str, error: UnexpectedCharacters) -> Problem:
+    """The problem of a character that begins nothing."""
+    at = error.pos_in_stream or 0
+    character = text[at]
+    hints = {
+        '"': "strings take single quotes, names that need it backticks",
+        "'": "the string has no closing quote",
+        "`": "the name has no closing backtick",
+        "&": "write AND",
+        "|": "write OR",
+        "!": "write NOT, or <> for 'not equal'",
+        "/": "a comment that starts with /* ends with */",
+        "\N{LEFT DOUBLE QUOTATION MARK}": "strings take plain single quotes",
+        "\N{LEFT SINGLE QUOTATION MARK}": "strings take plain single quotes",
+        "\N{LESS-THAN OR EQUAL TO}": "write <=",
+        "\N{GREATER-THAN OR EQUAL TO}": "write >=",
+        "\N{CIRCLED PLUS}": "write :+",
+    }
+    name = repr(character) if not character.isprintable() else f"'{character}'"
+    return Problem(ProblemKind.SYNTAX, f"unexpected character {name}", Span(at, at + 1), hints.get(character))
+
+
+def _shorten(value: str) -> str:
+    return value if len(value) <= 40 else value[:37] + "..."
+
+
+def _describe(parser: Lark, expected: Set[str]) -> str:
+    left = set(expected)
+    words: list[str] = []
+    for name, group in _GROUPS:
+        if group <= left:
+            words.append(name)
+            left -= group
+    shown = {_display(parser, name) for name in left}
+    words.extend(sorted(shown, key=lambda w: (w == "the end", not w.startswith("'"), w)))
+    words = list(dict.fromkeys(words))
+    if len(words) > 7:
+        words = [*words[:6], "..."]
+    if len(words) == 1:
+        return words[0]
+    return ", ".join(words[:-1]) + (" or " if words[-1] != "..." else ", ") + words[-1]
+
+
+def _display(parser: Lark, terminal: str) -> str:
+    if terminal in _NAMED:
+        return _NAMED[terminal]
+    if terminal in KEYWORDS:
+        return terminal
+    pattern = parser.get_terminal(terminal).pattern
+    if isinstance(pattern, PatternStr):
+        return f"'{pattern.value}'"
+    return {"NE": "'<>'"}.get(terminal, f"'{terminal.lower()}'")
+
+
+def _hint_at_end(text: str, expected: Set[str]) -> str | None:
+    if re.search(r"(?i);\s*not\b[^;]*$", text):
+        return "NOT stands between two patterns: p ; NOT q ; r"
+    opened = text.count("(") - text.count(")")
+    if "RPAR" in expected and opened > 0:
+        return f"{opened} opening parenthesis is not closed" if opened == 1 else f"{opened} are not closed"
+    return None
+
+
+def _hint_at_token(text: str, start: int, token: str, expected: Set[str]) -> str | None:
+    kind = getattr(token, "type", "")
+    before = text[:start].rstrip()
+    if kind in KEYWORDS and "NAME" in expected and "QUOTED" in expected and not expected & {"ANY", "TRUE", "STAR"}:
+        return f"{token} is a keyword: write `{token}` to use it as a name"
+    if token == "=" and before.endswith("="):
+        return "equality is written with one ="
+    if kind == "STAR" and "PLUS" in expected:
+        return "there is no *: write p+ for one or more, (p+)? for none or more in a sequence"
+    if kind in ("EQ", "LT", "LE", "GT", "GE", "NE") and not expected & {"EQ", "LE"}:
+        return "comparisons do not chain: write a = b AND b = c"
+    in_filter = re.search(r"(?i)\bfilter\b[^()]*$", before) is not None
+    if in_filter and kind in ("AS", "SEMICOLON", "COLON", "QMARK", "LBRACE", "UNLESS", "ALL"):
+        return "FILTER takes all that stands to its left: put the filtered pattern in parentheses, (p FILTER f) ; q"
+    if re.search(r"(?i);\s*not\b[^;]*$", before) and "SEMICOLON" in expected:
+        return "NOT stands between two patterns: p ; NOT q ; r"
+    if kind == "NAME":
+        return did_you_mean(token, [k for k in expected if k in KEYWORDS])
+    return None

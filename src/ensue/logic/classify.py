@@ -1,0 +1,61 @@
+"""Which fragment of the language a query is in, said in words: what a reader of `explain` wants to know."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ensue.language import ast
+from ensue.language.printer import print_expression
+from ensue.logic.scope import variables_of
+
+
+@dataclass(frozen=True)
+class Fragment:
+    """What a query uses that decides how it can be evaluated."""
+
+    related: tuple[str, ...]  # the conditions that relate several events
+    look_back: bool
+    timed_gaps: bool
+    windows: tuple[ast.Interval | ast.EventCount, ...]
+    selectors: tuple[ast.Selector, ...]
+    absence: bool
+
+    @property
+    def unary(self) -> bool:
+        """Every filter concerns one event at a time."""
+        return not self.related
+
+    @property
+    def uses_time(self) -> bool:
+        """Whether time differences matter, so that the unit of the time column must be known."""
+        return self.timed_gaps or any(isinstance(w, ast.Interval) for w in self.windows)
+
+
+def classify(query: ast.Query) -> Fragment:
+    """The fragment of a query.
+
+    >>> from ensue.language.parser import parse_query
+    >>> classify(parse_query("SELECT * FROM S WHERE A AS x ; B AS y FILTER x.id = y.id AND x.v > 1")).related
+    ('x.id = y.id',)
+    """
+    pattern = query.pattern
+    conjuncts = [c for f in ast.find(pattern, ast.Filter) for c in conjuncts_of(f.condition)]
+    selectors = [s.selector for s in ast.find(pattern, ast.Select)]
+    if query.selector is not ast.Selector.ALL:
+        selectors.insert(0, query.selector)
+    return Fragment(
+        related=tuple(print_expression(c) for c in conjuncts if len(variables_of(c)) > 1),
+        look_back=any(c.function == "prev" for c in ast.find(pattern, ast.Call)),
+        timed_gaps=any(s.gap for s in ast.find(pattern, ast.Sequence))
+        or any(i.gap for i in ast.find(pattern, ast.Iteration)),
+        windows=tuple(w.window for w in ast.find(pattern, ast.Within)),
+        selectors=tuple(dict.fromkeys(selectors)),
+        absence=any(isinstance(p, ast.Unless | ast.NotBetween) for p in ast.walk(pattern)),
+    )
+
+
+def conjuncts_of(e: ast.Expression) -> list[ast.Expression]:
+    """The parts of a condition that must each hold."""
+    if isinstance(e, ast.Binary) and e.operator == "AND":
+        return conjuncts_of(e.left) + conjuncts_of(e.right)
+    return [e]

@@ -1,0 +1,56 @@
+"""The columns that a query's items give: `SELECT *` spelled out, names and types settled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ensue.errors import Span
+from ensue.language import ast
+from ensue.logic.scope import bindings, variables_of
+from ensue.logic.types import Typing
+from ensue.schema import ValueType
+
+
+@dataclass(frozen=True)
+class Output:
+    """One result column. A whole variable has an `ast.Name` as its expression and no type of its own."""
+
+    name: str
+    expression: ast.Expression
+    type: ValueType | None
+    span: Span
+
+    @property
+    def whole(self) -> str | None:
+        """The variable whose events the column lists, if it is such a column."""
+        return self.expression.name if isinstance(self.expression, ast.Name) else None
+
+
+def outputs(query: ast.Query, typing: Typing) -> tuple[Output, ...]:
+    """The columns in their order; `SELECT *` is every variable and type of the pattern."""
+    if query.items is None:
+        return tuple(Output(x, ast.Name(x), None, query.span) for x in bindings(query.pattern))
+    columns = []
+    for item in query.items:
+        e = item.expression
+        type_ = None if isinstance(e, ast.Name) else typing.infer(e)
+        columns.append(Output(item.alias or _default_name(e), e, type_, item.span))
+    return tuple(columns)
+
+
+def _default_name(e: ast.Expression) -> str:
+    match e:
+        case ast.Name():
+            return e.name
+        case ast.Attribute():
+            return f"{e.variable}_{e.name}"
+    return ""
+
+
+def projected(columns: tuple[Output, ...]) -> frozenset[str]:
+    """The variables that the items use: complex events that agree on them are one."""
+    used: set[str] = set()
+    for column in columns:
+        used |= variables_of(column.expression)
+        used |= {n.name for n in ast.find(column.expression, ast.Name)}
+    return frozenset(used)

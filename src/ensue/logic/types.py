@@ -1,0 +1,269 @@
+"""Types of expressions against a schema. Where no schema is known, a type is None and nothing is refused for it."""
+
+from __future__ import annotations
+
+import itertools
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ensue.errors import Problem, ProblemKind, did_you_mean, listed
+from ensue.language import ast
+from ensue.language.printer import print_expression
+from ensue.logic.functions import AGGREGATES, FUNCTIONS, SPECIAL, common_type
+from ensue.schema import BOOLEAN, FLOAT, INTEGER, NULL, STRING, Kind, Schema, ValueType
+
+_LITERALS = {
+    ast.LiteralType.NULL: NULL,
+    ast.LiteralType.BOOLEAN: BOOLEAN,
+    ast.LiteralType.INTEGER: INTEGER,
+    ast.LiteralType.FLOAT: FLOAT,
+    ast.LiteralType.STRING: STRING,
+}
+_UNITS = ("s", "ms", "us", "ns")
+
+
+def timestamp_literal(text: str) -> pa.TimestampScalar | None:
+    """The instant that `timestamp('...')` names, or None where the text is none."""
+    for unit, zone in (("us", None), ("us", "UTC"), ("ns", None), ("ns", "UTC")):
+        try:
+            return pc.cast(pa.scalar(text), pa.timestamp(unit, zone))
+        except pa.ArrowInvalid:
+            continue
+    return None
+
+
+class Typing:
+    """Infers types and notes what does not fit. One instance a query; `problems` holds all that was found."""
+
+    def __init__(self, schema: Schema | None) -> None:
+        self.schema = schema
+        self.problems: list[Problem] = []
+
+    def condition(self, e: ast.Expression) -> None:
+        """`e` as a filter: it must be a boolean."""
+        found = self.infer(e)
+        if found is not None and found.kind not in (Kind.BOOLEAN, Kind.NULL):
+            self._refuse(e, f"a filter is TRUE or FALSE, but this is of type {found}")
+
+    def infer(self, e: ast.Expression) -> ValueType | None:
+        """The type of `e`; None where it is not known."""
+        match e:
+            case ast.Literal():
+                return _LITERALS[e.type]
+            case ast.DurationLiteral():
+                return ValueType(Kind.DURATION, pa.duration(_coarsest(e)))
+            case ast.Name():
+                return self._attribute(e, e.name, None)
+            case ast.Attribute():
+                return self._attribute(e, e.name, e.variable)
+            case ast.Each():
+                self.condition(e.condition)
+                return BOOLEAN
+            case ast.Unary(operator="NOT"):
+                self._expect(e.operand, (Kind.BOOLEAN,), "NOT")
+                return BOOLEAN
+            case ast.Unary():
+                found = self._expect(e.operand, (Kind.INTEGER, Kind.FLOAT, Kind.DURATION), "-")
+                return self._arithmetic_result(found, found)
+            case ast.Binary(operator="AND" | "OR"):
+                self._expect(e.left, (Kind.BOOLEAN,), e.operator)
+                self._expect(e.right, (Kind.BOOLEAN,), e.operator)
+                return BOOLEAN
+            case ast.Binary(operator="||"):
+                self._expect(e.left, (Kind.STRING,), "||")
+                self._expect(e.right, (Kind.STRING,), "||")
+                return STRING
+            case ast.Binary(operator="+" | "-" | "*" | "/" | "%"):
+                return self._arithmetic(e)
+            case ast.Binary():
+                self._comparable(e, e.operator, (e.left, e.right))
+                return BOOLEAN
+            case ast.IsNull():
+                self.infer(e.operand)
+                return BOOLEAN
+            case ast.InList():
+                self._comparable(e, "IN", (e.operand, *e.options))
+                return BOOLEAN
+            case ast.Between():
+                self._comparable(e, "BETWEEN", (e.operand, e.low, e.high))
+                return BOOLEAN
+            case ast.Like():
+                self._expect(e.operand, (Kind.STRING,), "LIKE")
+                self._expect(e.pattern, (Kind.STRING,), "LIKE")
+                return BOOLEAN
+            case ast.Call():
+                return self._call(e)
+        raise AssertionError(e)
+
+    # -- the parts
+
+    def _refuse(self, where: ast.Node, message: str, hint: str | None = None) -> None:
+        self.problems.append(Problem(ProblemKind.TYPE, message, where.span, hint))
+
+    def _attribute(self, where: ast.Node, name: str, variable: str | None) -> ValueType | None:
+        if self.schema is None:
+            return None
+        if name not in self.schema.attributes:
+            known = self.schema.attributes
+            hint = did_you_mean(name, known) or f"the attributes are {listed(known)}"
+            owner = f" of {variable}" if variable else ""
+            self.problems.append(Problem(ProblemKind.NAME, f"unknown attribute '{name}'{owner}", where.span, hint))
+            return None
+        found = self.schema.attributes[name]
+        if pa.types.is_decimal(found.arrow):
+            return FLOAT  # expressions compute with floats; a column that is selected as it is keeps its type
+        if pa.types.is_dictionary(found.arrow):
+            return ValueType(found.kind, found.arrow.value_type)
+        return found
+
+    def _expect(self, e: ast.Expression, kinds: tuple[Kind, ...], what: str) -> ValueType | None:
+        found = self.infer(e)
+        if found is not None and found.kind not in (*kinds, Kind.NULL):
+            wanted = " or ".join(kinds)
+            self._refuse(e, f"{what} takes a value of type {wanted}, but {print_expression(e)} is of type {found}")
+        return found
+
+    def _comparable(self, where: ast.Node, what: str, operands: tuple[ast.Expression, ...]) -> None:
+        types = [self.infer(e) for e in operands]
+        known = [t for t in types if t is not None and t.kind is not Kind.NULL]
+        for left, right in itertools.pairwise(known):
+            if left.kind is Kind.OTHER or right.kind is Kind.OTHER:
+                self._refuse(where, f"{what} cannot compare values of type {left} and {right}")
+                return
+            if left.kind != right.kind and not (left.kind.numeric and right.kind.numeric):
+                hint = None
+                if {left.kind, right.kind} == {Kind.TIMESTAMP, Kind.STRING}:
+                    hint = "write timestamp('2024-01-31 12:00') for an instant"
+                self._refuse(where, f"{what} cannot compare {left} with {right}", hint)
+                return
+            if left.kind is Kind.TIMESTAMP and (_zone(left) is None) != (_zone(right) is None):
+                hint = "give the zone: timestamp('2024-01-31 12:00Z'), or store both columns alike"
+                self._refuse(where, f"{what} cannot compare a time in a zone with one in none", hint)
+                return
+
+    def _arithmetic(self, e: ast.Binary) -> ValueType | None:
+        left, right = self.infer(e.left), self.infer(e.right)
+        if left is None or right is None:
+            return None
+        kinds = (left.kind, right.kind)
+        if Kind.NULL in kinds:
+            return right if left.kind is Kind.NULL else left
+        if all(k.numeric for k in kinds):
+            return FLOAT if e.operator == "/" or Kind.FLOAT in kinds else INTEGER
+        result = self._time_arithmetic(e.operator, left, right)
+        if result is None:
+            self._refuse(e, f"'{e.operator}' cannot take {left} and {right}")
+        return result
+
+    @staticmethod
+    def _time_arithmetic(operator: str, left: ValueType, right: ValueType) -> ValueType | None:
+        match (left.kind, operator, right.kind):
+            case (Kind.TIMESTAMP, "-", Kind.TIMESTAMP) if (_zone(left) is None) == (_zone(right) is None):
+                return ValueType(Kind.DURATION, pa.duration(_finer(left, right)))
+            case (Kind.TIMESTAMP, "+" | "-", Kind.DURATION):
+                return ValueType(Kind.TIMESTAMP, pa.timestamp(_finer(left, right), _zone(left)))
+            case (Kind.DURATION, "+", Kind.TIMESTAMP):
+                return ValueType(Kind.TIMESTAMP, pa.timestamp(_finer(left, right), _zone(right)))
+            case (Kind.DURATION, "+" | "-", Kind.DURATION):
+                return ValueType(Kind.DURATION, pa.duration(_finer(left, right)))
+            case (Kind.DURATION, "*", Kind.INTEGER):
+                return left
+            case (Kind.INTEGER, "*", Kind.DURATION):
+                return right
+            case (Kind.DURATION, "/", Kind.DURATION):
+                return FLOAT
+        return None
+
+    @staticmethod
+    def _arithmetic_result(left: ValueType | None, right: ValueType | None) -> ValueType | None:
+        if left is None or right is None or left.kind is Kind.DURATION:
+            return left
+        return common_type([left, right])
+
+    def _call(self, e: ast.Call) -> ValueType | None:
+        if e.function in AGGREGATES:
+            return self._aggregate(e)
+        if e.function == "prev":
+            return self.infer(e.arguments[0]) if e.arguments else None
+        if e.function == "timestamp":
+            return self._timestamp(e)
+        if e.function not in FUNCTIONS:
+            known = (*FUNCTIONS, *AGGREGATES, *SPECIAL)
+            hint = did_you_mean(e.function, known) or f"functions are {listed(known, 60)}"
+            self.problems.append(Problem(ProblemKind.NAME, f"unknown function '{e.function}'", e.span, hint))
+            return None
+        function = FUNCTIONS[e.function]
+        if not function.accepts(len(e.arguments)):
+            self._refuse(e, f"{e.function} takes {function.arity()}, not {len(e.arguments)}")
+            return None
+        before = len(self.problems)
+        types = [self.infer(a) for a in e.arguments]
+        for i, (argument, found) in enumerate(zip(e.arguments, types, strict=True)):
+            if found is not None and found.kind not in function.parameter(i):
+                wanted = " or ".join(k for k in Kind if k in function.parameter(i) and k is not Kind.NULL)
+                text = print_expression(argument)
+                self._refuse(argument, f"{e.function} takes a value of type {wanted}, but {text} is of type {found}")
+        if function.same_kind or e.function == "if":
+            self._comparable(e, e.function, e.arguments[1:] if e.function == "if" else e.arguments)
+        known_types = [t for t in types if t is not None]
+        if len(known_types) < len(types) or len(self.problems) > before:
+            return None
+        return function.result(known_types)
+
+    def _timestamp(self, e: ast.Call) -> ValueType | None:
+        match e.arguments:
+            case (ast.Literal(type=ast.LiteralType.STRING, value=str(text)),):
+                scalar = timestamp_literal(text)
+                if scalar is None:
+                    self._refuse(e, f"'{text}' is no time", "write timestamp('2024-01-31 12:00:00')")
+                    return None
+                return ValueType(Kind.TIMESTAMP, scalar.type)
+        self._refuse(e, "timestamp takes one string literal", "write timestamp('2024-01-31 12:00:00')")
+        return None
+
+    def _aggregate(self, e: ast.Call) -> ValueType | None:
+        if len(e.arguments) != 1:
+            self._refuse(e, f"{e.function} takes 1 argument, not {len(e.arguments)}")
+            return None
+        argument = e.arguments[0]
+        if isinstance(argument, ast.Name):  # the whole variable
+            return INTEGER if e.function == "count" else None
+        found = self.infer(argument)
+        if e.function == "count":
+            return INTEGER
+        if found is None:
+            return None
+        if e.function in ("sum", "avg") and not found.kind.numeric and found.kind is not Kind.NULL:
+            self._refuse(e, f"{e.function} takes numbers, but {print_expression(argument)} is of type {found}")
+            return None
+        if e.function in ("min", "max") and found.kind is Kind.OTHER:
+            self._refuse(e, f"{e.function} cannot order values of type {found}")
+            return None
+        match e.function:
+            case "avg":
+                return FLOAT
+            case "sum":
+                return INTEGER if found.kind is Kind.INTEGER else FLOAT
+            case "collect":
+                return ValueType(Kind.OTHER, pa.list_(found.arrow))
+        return found
+
+
+def _zone(type_: ValueType) -> str | None:
+    return type_.arrow.tz if pa.types.is_timestamp(type_.arrow) else None
+
+
+def _unit(type_: ValueType) -> str:
+    arrow = type_.arrow
+    return str(arrow.unit) if pa.types.is_timestamp(arrow) or pa.types.is_duration(arrow) else "s"
+
+
+def _finer(left: ValueType, right: ValueType) -> str:
+    return max(_unit(left), _unit(right), key=_UNITS.index)
+
+
+def _coarsest(e: ast.DurationLiteral) -> str:
+    """The coarsest Arrow unit that holds the duration without loss."""
+    length = e.duration.nanoseconds()
+    return next((u for u in _UNITS if (length / ast.NANOSECONDS[u]).denominator == 1), "ns")

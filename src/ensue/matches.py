@@ -1,0 +1,206 @@
+"""The result of a query: positions in the stream, made into rows of language page section 7 when asked."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ensue.events import EventStream
+from ensue.language import ast
+from ensue.language.ast import NANOSECONDS
+from ensue.logic.check import Checked
+from ensue.logic.outputs import Output
+from ensue.logic.scope import singles
+from ensue.partitions import substreams_of
+from ensue.reference.expressions import Events, Expressions, Scope
+from ensue.reference.patterns import ComplexEvent
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+Positions = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Marks:
+    """The positions that one variable marks: those of match `m` are `positions[offsets[m]:offsets[m + 1]]`."""
+
+    offsets: Positions
+    positions: Positions
+
+    def of(self, match: int) -> Positions:
+        return self.positions[self.offsets[match] : self.offsets[match + 1]]
+
+
+class Matches:
+    """The complex events that a query found, in the order of their ends.
+
+    They are kept as positions in the stream; tables are built when they are asked for.
+    """
+
+    def __init__(
+        self, checked: Checked, stream: EventStream, start: Positions, end: Positions, marks: dict[str, Marks]
+    ) -> None:
+        self._checked = checked
+        self._stream = stream
+        self.start = start
+        self.end = end
+        self.marks = marks
+
+    @classmethod
+    def of(cls, checked: Checked, stream: EventStream, found: Sequence[ComplexEvent]) -> Matches:
+        variables = dict.fromkeys(x for c in found for x, _ in sorted(c.marks))
+        marks = {}
+        for x in variables:
+            lists = [c.of(x) for c in found]
+            offsets = np.cumsum([0, *map(len, lists)], dtype=np.int64)
+            marks[x] = Marks(offsets, np.array([k for ks in lists for k in ks], dtype=np.int64))
+        start = np.array([c.start for c in found], dtype=np.int64)
+        return cls(checked, stream, start, np.array([c.end for c in found], dtype=np.int64), marks)
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """One dict a match, with the columns of `to_arrow`."""
+        for batch in self.to_arrow().to_batches(max_chunksize=1000):
+            yield from batch.to_pylist()
+
+    # -- tables
+
+    def to_arrow(self) -> pa.Table:
+        """The partition columns, `start_time`, `end_time`, and one column an item."""
+        return self._table
+
+    def to_pandas(self) -> pandas.DataFrame:
+        return self._table.to_pandas()
+
+    def to_polars(self) -> polars.DataFrame:
+        import polars
+
+        frame = polars.from_arrow(self._table)
+        assert isinstance(frame, polars.DataFrame)
+        return frame
+
+    @cached_property
+    def _table(self) -> pa.Table:
+        columns: dict[str, pa.ChunkedArray | pa.Array] = {}
+        for key in self._checked.query.partition:
+            columns[key.attribute] = self._stream.table.column(key.attribute).take(pa.array(self.end))
+        columns["start_time"] = self._stream.time_column.take(pa.array(self.start))
+        columns["end_time"] = self._stream.time_column.take(pa.array(self.end))
+        for output in self._checked.outputs:
+            columns[output.name] = self._column(output)
+        return pa.table(columns)
+
+    def _column(self, output: Output) -> pa.ChunkedArray | pa.Array:
+        e = output.expression
+        if output.whole is not None:
+            return self._events_of(output.whole)
+        if isinstance(e, ast.Attribute):  # the checks made sure that its variable is single
+            return self._stream.table.column(e.name).take(pa.array(self._marks_of(e.variable).positions))
+        assert output.type is not None, "a checked query over a known schema has types"
+        return arrow_array([self._value(e, m) for m in range(len(self))], output.type.arrow)
+
+    def _marks_of(self, variable: str) -> Marks:
+        nothing = Marks(np.zeros(len(self) + 1, dtype=np.int64), np.zeros(0, dtype=np.int64))
+        return self.marks.get(variable, nothing)
+
+    def _events_of(self, variable: str) -> pa.Array:
+        """A whole variable: for each match the list of its events, structs of all input columns."""
+        marks = self._marks_of(variable)
+        taken = self._stream.table.take(pa.array(marks.positions)).combine_chunks()
+        columns = [_one_chunk(c) for c in taken.columns]
+        structs = pa.StructArray.from_arrays(columns, fields=list(taken.schema))
+        return pa.ListArray.from_arrays(pa.array(marks.offsets, pa.int32()), structs)
+
+    @cached_property
+    def _expressions(self) -> Expressions:
+        keys = [k.attribute for k in self._checked.query.partition]
+        return Expressions(Events(self._stream, substreams_of(self._stream, keys)))
+
+    @cached_property
+    def _single(self) -> frozenset[str]:
+        return singles(self._checked.query.pattern)
+
+    def _value(self, e: ast.Expression, match: int) -> Any:
+        sets = {x: marks.of(match).tolist() for x, marks in self.marks.items()}
+        sets |= {x: [] for output in self._checked.outputs for x in _names(output) if x not in sets}
+        chosen = {x: sets[x][0] for x in sets if x in self._single}
+        return self._expressions.value(e, Scope(chosen, sets))
+
+    # -- for people
+
+    def __repr__(self) -> str:
+        head = self._table.slice(0, _SHOWN)
+        names = head.column_names
+        rows = [[_cell(v) for v in row.values()] for row in head.to_pylist()]
+        widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
+        lines = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in [names, *rows]]
+        lines.insert(1, "  ".join("-" * w for w in widths))
+        return "\n".join([*lines, self._count()])
+
+    def _repr_html_(self) -> str:
+        head = self._table.slice(0, _SHOWN)
+        titles = "".join(f"<th>{html.escape(n)}</th>" for n in head.column_names)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(_cell(v))}</td>" for v in row.values()) + "</tr>"
+            for row in head.to_pylist()
+        )
+        return (
+            f"<table><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table><p>{html.escape(self._count())}</p>"
+        )
+
+    def _count(self) -> str:
+        found = f"{len(self):,} match{'' if len(self) == 1 else 'es'}"
+        return f"{found}, the first {_SHOWN} shown" if len(self) > _SHOWN else found
+
+
+_SHOWN = 20
+_WIDEST_CELL = 60
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, list):
+        text = ", ".join(_cell(v) for v in value)
+    elif isinstance(value, dict):
+        text = "(" + ", ".join(f"{k}={_cell(v)}" for k, v in value.items() if v is not None) + ")"
+    else:
+        text = "NULL" if value is None else str(value)
+    return text if len(text) <= _WIDEST_CELL else text[: _WIDEST_CELL - 3] + "..."
+
+
+def _names(output: Output) -> Iterator[str]:
+    for node in ast.walk(output.expression):
+        if isinstance(node, ast.Name):
+            yield node.name
+        elif isinstance(node, ast.Attribute):
+            yield node.variable
+
+
+def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
+    return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+
+
+def arrow_array(values: list[Any], type_: pa.DataType) -> pa.Array:
+    """Python values of expressions as a column: times come as nanoseconds and are put into the type's unit."""
+    if pa.types.is_list(type_):
+        offsets = np.cumsum([0, *(len(v) for v in values)])
+        flat = arrow_array([v for vs in values for v in vs], type_.value_type)
+        return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), flat)
+    if pa.types.is_timestamp(type_) or pa.types.is_duration(type_):
+        ticks = [None if v is None else int(v // NANOSECONDS[type_.unit]) for v in values]
+        return pa.array(ticks, pa.int64()).cast(type_)
+    if pa.types.is_date32(type_):
+        return pa.array([None if v is None else v // NANOSECONDS["d"] for v in values], pa.int32()).cast(type_)
+    if pa.types.is_date64(type_):
+        return pa.array([None if v is None else v // NANOSECONDS["ms"] for v in values], pa.int64()).cast(type_)
+    return pa.array(values, type_)

@@ -1,0 +1,84 @@
+"""What is known of the events: their attributes and Arrow types, grouped into the kinds that expressions know."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+import pyarrow as pa
+
+
+class Kind(StrEnum):
+    """What an expression can do with a value."""
+
+    NULL = "NULL"
+    BOOLEAN = "boolean"
+    INTEGER = "integer"
+    FLOAT = "float"
+    STRING = "string"
+    TIMESTAMP = "timestamp"
+    DURATION = "duration"
+    OTHER = "other"
+
+    @property
+    def numeric(self) -> bool:
+        return self in (Kind.INTEGER, Kind.FLOAT)
+
+
+@dataclass(frozen=True)
+class ValueType:
+    """The type of a value: its kind, and the Arrow type a result column gets."""
+
+    kind: Kind
+    arrow: pa.DataType
+
+    def __str__(self) -> str:
+        return str(self.kind) if self.kind is not Kind.OTHER else str(self.arrow)
+
+
+BOOLEAN = ValueType(Kind.BOOLEAN, pa.bool_())
+INTEGER = ValueType(Kind.INTEGER, pa.int64())
+FLOAT = ValueType(Kind.FLOAT, pa.float64())
+STRING = ValueType(Kind.STRING, pa.string())
+NULL = ValueType(Kind.NULL, pa.null())
+
+
+def value_type(arrow: pa.DataType) -> ValueType:
+    """The kind of an Arrow type.
+
+    >>> value_type(pa.int32()).kind, value_type(pa.dictionary(pa.int8(), pa.string())).kind
+    (<Kind.INTEGER: 'integer'>, <Kind.STRING: 'string'>)
+    """
+    plain = arrow.value_type if pa.types.is_dictionary(arrow) else arrow
+    return ValueType(_kind(plain), arrow)
+
+
+def _kind(arrow: pa.DataType) -> Kind:
+    is_ = pa.types
+    if is_.is_null(arrow):
+        return Kind.NULL
+    if is_.is_boolean(arrow):
+        return Kind.BOOLEAN
+    if is_.is_integer(arrow):
+        return Kind.INTEGER
+    if is_.is_floating(arrow) or is_.is_decimal(arrow):
+        return Kind.FLOAT
+    if is_.is_string(arrow) or is_.is_large_string(arrow) or is_.is_string_view(arrow):
+        return Kind.STRING
+    if is_.is_timestamp(arrow) or is_.is_date(arrow):
+        return Kind.TIMESTAMP
+    if is_.is_duration(arrow):
+        return Kind.DURATION
+    return Kind.OTHER
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The attributes of a stream's events. Every event has all of them; a missing one is NULL."""
+
+    attributes: Mapping[str, ValueType]
+
+    @classmethod
+    def of(cls, arrow: pa.Schema) -> Schema:
+        return cls({field.name: value_type(field.type) for field in arrow})
