@@ -36,17 +36,21 @@ types: .venv/ready ## static types
 check: lint types test ## all that CI asks
 
 bench: .venv/ready ## speed, as ratios, into bench/results/
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r bench/requirements.lock
 	$(BIN)/python -m bench.run
 
 docs: .venv/ready ## the documentation as a site, into site/
 	$(BIN)/mkdocs build --strict --quiet
 	@echo "open site/index.html"
 
-lock: ## resolve the dependencies anew into requirements.lock
+lock: ## resolve the dependencies anew into the lock files
 	@test -x .venv/bin/pip || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet uv
 	UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 \
 	  --generate-hashes --no-emit-index-url --all-extras --group dev pyproject.toml -o requirements.lock
+	UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
+	  --generate-hashes --no-emit-index-url --all-extras --group bench --constraint requirements.lock pyproject.toml \
+	  -o bench/requirements.lock
 
 clean: ## remove what the targets made
 	rm -rf .venv site .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,8 +1,8 @@
 """Ensue: complex event recognition. Write a pattern over a stream of events, get every complex event that matches."""
 
+from ensue import dsl
 from ensue.api import Query, match, query
 from ensue.errors import DataError, EngineError, EnsueError, QueryError
-from ensue.language import builder as dsl
 from ensue.matches import Matches
 
 __version__ = "0.1.0"

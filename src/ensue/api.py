@@ -42,8 +42,8 @@ class Query:
         """Checks names and types against the columns of the events; raises a QueryError with all problems."""
         check(self.ast, self.text, Schema.of(schema))
 
-    def explain(self) -> str:
-        """What the query was understood as, and how it is evaluated.
+    def explain(self, *, verbose: bool = False) -> str:
+        """What the query was understood as, and how it is evaluated; `verbose` adds the determinised automaton.
 
         >>> print(query("SELECT x FROM S WHERE A AS x ; B+ WITHIN 5 s").explain())
         query
@@ -60,9 +60,20 @@ class Query:
         evaluation
           filters       each concerns one event
           windows       [<= 5 s]
-          engine        reference
+          engine        automaton: constant time an event, then as long as the matches are
+        formula
+          as written  A AS x ; B+ WITHIN 5 s
+        automaton
+          0 -> 1  A / x
+          1 -> 1  true /
+          1 -> 2* B /
+          1 -> 3  B /
+          3 -> 2* B /
+          3 -> 3  B /
+          3 -> 3  true /
         """
-        return explain(check(self.ast, self.text), pipeline.DEFAULT_ENGINE)
+        checked = check(self.ast, self.text)
+        return explain(checked, pipeline.plan_or_reason(checked), verbose=verbose)
 
     def run(
         self,

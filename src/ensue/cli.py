@@ -22,8 +22,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from ensue.api import Query, query
 from ensue.errors import DataError, EnsueError
-from ensue.events import read_stream_format, read_table
 from ensue.matches import Matches
+from ensue.sources import read_stream_format, read_table
 
 app = typer.Typer(
     help="Complex event recognition: patterns over streams of events.",
@@ -146,10 +146,10 @@ def _write(found: Matches, output: str | None, wanted: OutputFormat) -> None:
     to_stdout = output in (None, "-")
     if wanted is OutputFormat.table:
         text = f"{found!r}\n"
-        sys.stdout.write(text) if to_stdout else Path(str(output)).write_text(text, encoding="utf-8")
+        with _left_open(sys.stdout.buffer) if to_stdout else _opened(str(output)) as file:
+            file.write(text.encode())
         return
-    target: Any = sys.stdout.buffer if to_stdout else open(str(output), "wb")  # noqa: SIM115
-    with target if not to_stdout else _left_open(target) as file:
+    with _left_open(sys.stdout.buffer) if to_stdout else _opened(str(output)) as file:
         match wanted:
             case OutputFormat.parquet:
                 import pyarrow.parquet as pq
@@ -160,6 +160,13 @@ def _write(found: Matches, output: str | None, wanted: OutputFormat) -> None:
             case OutputFormat.jsonl:
                 _write_json_lines(found, file)
     _stderr.print(f"{len(found):,} match{'' if len(found) == 1 else 'es'}" + (f" in {output}" if not to_stdout else ""))
+
+
+def _opened(output: str) -> Any:
+    try:
+        return open(output, "wb")
+    except OSError as e:
+        raise DataError(f"cannot write {output}: {e.strerror}") from None
 
 
 @contextmanager

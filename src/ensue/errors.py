@@ -47,7 +47,9 @@ class Problem:
         """
         line_start = text.rfind("\n", 0, self.span.start) + 1
         line_end = text.find("\n", self.span.start)
-        line = text[line_start : len(text) if line_end < 0 else line_end]
+        line = text[line_start : len(text) if line_end < 0 else line_end].rstrip("\r")
+        # What does not print (a NUL, an escape sequence) is shown as one mark, so that the caret stays in place.
+        line = "".join(c if c.isprintable() or c == "\t" else "\N{REPLACEMENT CHARACTER}" for c in line)
         number = text.count("\n", 0, self.span.start) + 1
         column = self.span.start - line_start + 1
         # Tabs are kept under tabs, so that the caret lines up in every terminal.

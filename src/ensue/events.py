@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ import pyarrow.compute as pc
 from ensue.errors import DataError, did_you_mean, listed
 from ensue.language.ast import NANOSECONDS, UNITS
 from ensue.schema import Schema
+from ensue.sources import read_table
 
 log = logging.getLogger("ensue")
 
@@ -37,6 +37,16 @@ class EventStream:
     def schema(self) -> Schema:
         return Schema.of(self.table.schema)
 
+    def slice(self, start: int, length: int) -> EventStream:
+        """The events from `start` on, `length` at most."""
+        return EventStream(
+            self.table.slice(start, length),
+            self.types.slice(start, length),
+            self.times[start : start + length],
+            self.tick,
+            self.time_column.slice(start, length),
+        )
+
 
 def read_events(
     events: Any,
@@ -46,22 +56,32 @@ def read_events(
     type: str | None = None,
     unit: str | None = None,
     tiebreak: str | None = None,
+    used: frozenset[str] | None = None,
 ) -> EventStream:
     """The events of a query's streams as one ordered stream.
 
     `type` None means: the column `type` where there is one, else the stream's name is every event's type.
-    Several streams are given as a mapping of their names, and merged by time.
+    Several streams are given as a mapping of their names, and merged by time. `used` names the attributes that the
+    query speaks of, None means all: a file's other columns need not be read.
     """
     tables = []
+    only = None if used is None else used | {c for c in (time, type, tiebreak) if c is not None}
     for name, source in _sources(events, streams).items():
-        table = read_table(source)
-        table = table.append_column(_TYPE, _event_types(table, name, type))
-        tables.append(table.append_column(_TIME, _event_times(table, time)))
+        table = read_table(source, only=only if type else _with_type(only), encoded=type or "type")
+        types, times = _event_types(table, name, type), _event_times(table, time)
+        if time is not None and times.type != table.column(time).type:  # text was read as times: so it is for filters
+            table = table.set_column(table.column_names.index(time), time, times)
+        tables.append(table.append_column(_TYPE, types).append_column(_TIME, times))
     table = tables[0] if len(tables) == 1 else _merge(tables, streams)
     ordered = _in_order(table, tiebreak, merged=len(tables) > 1, timed=time is not None)
     shown, types = ordered.column(_TIME), ordered.column(_TYPE)
     times, tick = _clock(shown, time, unit)
     return EventStream(ordered.drop_columns([_TYPE, _TIME]), types, times, tick, shown)
+
+
+def _with_type(only: frozenset[str] | None) -> frozenset[str] | None:
+    """Where the type column is not named, it is read if it is there; a file without one is read whole."""
+    return None if only is None else only | {"type"}
 
 
 # Names that no user's column has, for the columns that travel with the table while it is sorted.
@@ -83,77 +103,10 @@ def _sources(events: Any, streams: tuple[str, ...]) -> Mapping[str, Any]:
     return {streams[0]: events}
 
 
-def read_table(source: Any) -> pa.Table:
-    """One source as an Arrow table: a table, batches, a pandas or polars frame, rows, or a path."""
-    table = _table(source)
-    names = table.column_names
-    twice = sorted({n for n in names if names.count(n) > 1})
-    if twice:
-        raise DataError(f"the events have two columns named {listed(twice)}")
-    return table
-
-
-def _table(source: Any) -> pa.Table:
-    if isinstance(source, pa.Table):
-        return source
-    if isinstance(source, pa.RecordBatch):
-        return pa.Table.from_batches([source])
-    if isinstance(source, pa.RecordBatchReader):
-        return source.read_all()
-    if isinstance(source, str | Path):
-        return _read_file(Path(source))
-    library = source.__class__.__module__.partition(".")[0]
-    if library == "pandas" and hasattr(source, "columns"):
-        return pa.Table.from_pandas(source, preserve_index=False)
-    if library == "polars" and hasattr(source, "collect"):
-        source = source.collect()
-    if hasattr(source, "__arrow_c_stream__"):
-        return pa.table(source)
-    if isinstance(source, list) and all(isinstance(row, Mapping) for row in source):
-        return pa.Table.from_pylist(source)
-    kind = f"{source.__class__.__module__}.{source.__class__.__qualname__}"
-    raise DataError(
-        f"cannot read events from {kind}: give an Arrow table or reader, a pandas or polars frame, "
-        "a list of dicts, or a path to Parquet, CSV or JSON lines"
-    )
-
-
-def _read_file(path: Path) -> pa.Table:
-    if not path.exists():
-        raise DataError(f"there is no file {path}")
-    endings = [s for s in path.suffixes if s not in (".gz", ".bz2", ".zst")]
-    ending = endings[-1].lower() if endings else ""
-    try:
-        return read_stream_format(path, ending)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OSError) as e:
-        raise DataError(f"cannot read {path}: {e}") from None
-
-
-def read_stream_format(source: Any, ending: str) -> pa.Table:
-    """A path or an open file in the format that the file name's ending names."""
-    match ending:
-        case ".parquet" | ".pq":
-            import pyarrow.parquet as pq
-
-            return pq.read_table(source)
-        case ".csv":
-            from pyarrow import csv
-
-            return csv.read_csv(source)
-        case ".jsonl" | ".ndjson" | ".json":
-            from pyarrow import json
-
-            return json.read_json(source)
-        case ".arrow" | ".feather":
-            from pyarrow import feather
-
-            return feather.read_table(source)
-    raise DataError(f"cannot tell the format of {source}: name it .parquet, .csv, .jsonl or .arrow")
-
-
 def _merge(tables: list[pa.Table], streams: tuple[str, ...]) -> pa.Table:
     try:
-        return pa.concat_tables(tables, promote_options="permissive")
+        plain = [t.set_column(t.column_names.index(_TYPE), _TYPE, t.column(_TYPE).cast(pa.string())) for t in tables]
+        return pa.concat_tables(plain, promote_options="permissive")
     except (pa.ArrowInvalid, pa.ArrowTypeError) as e:
         raise DataError(f"the streams {listed(streams)} have columns of one name and different types: {e}") from None
 
@@ -163,7 +116,9 @@ def _merge(tables: list[pa.Table], streams: tuple[str, ...]) -> pa.Table:
 
 def _column(table: pa.Table, name: str, role: str, advice: str) -> pa.ChunkedArray:
     if name not in table.column_names:
-        hint = did_you_mean(name, table.column_names) or f"the columns are {listed(table.column_names)}"
+        known = [n for n in table.column_names if not n.startswith("\0")]
+        columns = f"the columns are {listed(known)}" if known else "the events have no columns"
+        hint = did_you_mean(name, known) or columns
         raise DataError(f"there is no {role} column '{name}': {hint}\n  {advice}")
     return table.column(name)
 
@@ -172,6 +127,8 @@ def _event_types(table: pa.Table, stream: str, type: str | None) -> pa.ChunkedAr
     if type is None and "type" not in table.column_names:
         return pa.chunked_array([pa.repeat(pa.scalar(stream), table.num_rows)], pa.string())
     column = _column(table, type or "type", "type", "name it with type=...")
+    if pa.types.is_dictionary(column.type) and pa.types.is_string(column.type.value_type):
+        return column  # already what an engine wants: each name once
     try:
         return column.cast(pa.string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
@@ -215,6 +172,8 @@ def _parse_times(column: pa.ChunkedArray, time: str) -> pa.ChunkedArray:
 
 
 def _in_order(table: pa.Table, tiebreak: str | None, *, merged: bool, timed: bool) -> pa.Table:
+    if not timed and tiebreak is not None:
+        raise DataError("tiebreak orders events of equal time, but time=None takes the rows in the order they have")
     if not timed and not merged:
         return table
     if not timed:
@@ -239,7 +198,10 @@ def _in_order(table: pa.Table, tiebreak: str | None, *, merged: bool, timed: boo
 def _as_integers(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
     if pa.types.is_date32(column.type):
         column = column.cast(pa.int32())
-    integers: npt.NDArray[np.int64] = column.cast(pa.int64()).to_numpy()
+    try:
+        integers: npt.NDArray[np.int64] = column.cast(pa.int64()).to_numpy()
+    except pa.ArrowInvalid as e:
+        raise DataError(f"a time does not fit 64 bits: {e}") from None
     return integers
 
 

@@ -2,22 +2,40 @@
 
 from __future__ import annotations
 
+from ensue.automata.printer import print_automaton, print_determinised
 from ensue.language import ast
-from ensue.language.printer import print_interval, print_query
+from ensue.language.printer import print_interval, print_pattern, print_query
 from ensue.logic.check import Checked
 from ensue.logic.classify import Fragment, classify
 from ensue.logic.scope import bindings
+from ensue.plan import Plan
 
 
-def explain(checked: Checked, engine: str) -> str:
-    """The query in normal form, its variables, what decides how it is evaluated, and by which engine."""
+def explain(checked: Checked, plan: Plan | str, *, verbose: bool = False) -> str:
+    """The query in normal form, its variables, what decides how it is evaluated, and by which engine.
+
+    `plan` is the automaton engine's, or why it has none. Of a plan the formula is shown after each rule that changed
+    it, then the automaton; `verbose` shows the determinised automaton too.
+    """
     sections = {
         "query": print_query(checked.query).splitlines(),
         "variables": _variables(checked.query.pattern),
         "result": _columns(checked),
-        "evaluation": [*_properties(classify(checked.query)), f"engine        {engine}"],
+        "evaluation": [*_properties(classify(checked.query)), *_engine(plan)],
     }
+    if isinstance(plan, Plan):
+        width = max(len(rule) for rule, _ in plan.steps)
+        sections["formula"] = [f"{rule.ljust(width)}  {print_pattern(p)}" for rule, p in plan.steps]
+        sections["automaton"] = print_automaton(plan.automaton)
+        if verbose:
+            sections["determinised"] = print_determinised(plan.automaton, plan.predicates, plan.marks)
     return "\n".join(f"{title}\n" + "\n".join(f"  {line}" for line in lines) for title, lines in sections.items())
+
+
+def _engine(plan: Plan | str) -> list[str]:
+    if isinstance(plan, Plan):
+        return ["engine        automaton: constant time an event, then as long as the matches are"]
+    return ["engine        reference: time grows with all complex events of every part", f"because       {plan}"]
 
 
 def _variables(pattern: ast.Pattern) -> list[str]:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from ensue.events import EventStream
+from ensue.found import Found, Marks
 from ensue.language import ast
 from ensue.language.ast import NANOSECONDS
 from ensue.logic.check import Checked
@@ -20,24 +19,10 @@ from ensue.logic.outputs import Output
 from ensue.logic.scope import singles
 from ensue.partitions import substreams_of
 from ensue.reference.expressions import Events, Expressions, Scope
-from ensue.reference.patterns import ComplexEvent
 
 if TYPE_CHECKING:
     import pandas
     import polars
-
-Positions = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Marks:
-    """The positions that one variable marks: those of match `m` are `positions[offsets[m]:offsets[m + 1]]`."""
-
-    offsets: Positions
-    positions: Positions
-
-    def of(self, match: int) -> Positions:
-        return self.positions[self.offsets[match] : self.offsets[match + 1]]
 
 
 class Matches:
@@ -46,25 +31,17 @@ class Matches:
     They are kept as positions in the stream; tables are built when they are asked for.
     """
 
-    def __init__(
-        self, checked: Checked, stream: EventStream, start: Positions, end: Positions, marks: dict[str, Marks]
-    ) -> None:
+    def __init__(self, checked: Checked, stream: EventStream, found: Found) -> None:
         self._checked = checked
         self._stream = stream
-        self.start = start
-        self.end = end
-        self.marks = marks
+        self._found = found
+        self.start = found.start
+        self.end = found.end
 
-    @classmethod
-    def of(cls, checked: Checked, stream: EventStream, found: Sequence[ComplexEvent]) -> Matches:
-        variables = dict.fromkeys(x for c in found for x, _ in sorted(c.marks))
-        marks = {}
-        for x in variables:
-            lists = [c.of(x) for c in found]
-            offsets = np.cumsum([0, *map(len, lists)], dtype=np.int64)
-            marks[x] = Marks(offsets, np.array([k for ks in lists for k in ks], dtype=np.int64))
-        start = np.array([c.start for c in found], dtype=np.int64)
-        return cls(checked, stream, start, np.array([c.end for c in found], dtype=np.int64), marks)
+    @cached_property
+    def marks(self) -> dict[str, Marks]:
+        """For each variable that marks an event somewhere, the positions that it marks in each match."""
+        return {x: self._found.marks(x) for x in sorted(self._found.variables())}
 
     def __len__(self) -> int:
         return len(self.start)
@@ -140,24 +117,30 @@ class Matches:
     # -- for people
 
     def __repr__(self) -> str:
-        head = self._table.slice(0, _SHOWN)
-        names = head.column_names
-        rows = [[_cell(v) for v in row.values()] for row in head.to_pylist()]
+        names = self._table.column_names
+        rows = [[_cell(v) for v in row.values()] for row in self._head()]
         widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
         lines = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in [names, *rows]]
         lines.insert(1, "  ".join("-" * w for w in widths))
         return "\n".join([*lines, self._count()])
 
     def _repr_html_(self) -> str:
-        head = self._table.slice(0, _SHOWN)
-        titles = "".join(f"<th>{html.escape(n)}</th>" for n in head.column_names)
+        titles = "".join(f"<th>{html.escape(n)}</th>" for n in self._table.column_names)
         body = "".join(
             "<tr>" + "".join(f"<td>{html.escape(_cell(v))}</td>" for v in row.values()) + "</tr>"
-            for row in head.to_pylist()
+            for row in self._head()
         )
         return (
             f"<table><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table><p>{html.escape(self._count())}</p>"
         )
+
+    def _head(self) -> list[dict[str, Any]]:
+        head = self._table.slice(0, _SHOWN)
+        try:
+            rows: list[dict[str, Any]] = head.to_pylist()
+        except (OverflowError, ValueError):  # Python has no datetime for the year 10000, nor for nanoseconds
+            rows = head.cast(pa.schema([f.with_type(_times_as_text(f.type)) for f in head.schema])).to_pylist()
+        return rows
 
     def _count(self) -> str:
         found = f"{len(self):,} match{'' if len(self) == 1 else 'es'}"
@@ -176,6 +159,14 @@ def _cell(value: Any) -> str:
     else:
         text = "NULL" if value is None else str(value)
     return text if len(text) <= _WIDEST_CELL else text[: _WIDEST_CELL - 3] + "..."
+
+
+def _times_as_text(type_: pa.DataType) -> pa.DataType:
+    if pa.types.is_timestamp(type_) or pa.types.is_date(type_):
+        return pa.string()
+    if pa.types.is_struct(type_):
+        return pa.struct([f.with_type(_times_as_text(f.type)) for f in type_])
+    return pa.list_(_times_as_text(type_.value_type)) if pa.types.is_list(type_) else type_
 
 
 def _names(output: Output) -> Iterator[str]:

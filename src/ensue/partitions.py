@@ -19,6 +19,8 @@ def partition_codes(stream: EventStream, attributes: Sequence[str]) -> npt.NDArr
         column = stream.table.column(attribute)
         if pa.types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
+        if pa.types.is_float16(column.type):
+            column = column.cast(pa.float32())
         if pa.types.is_floating(column.type):
             column = pc.add(column, pa.scalar(0, column.type))  # -0.0 becomes 0.0: they are equal values
         encoded = column.dictionary_encode(null_encoding="encode").combine_chunks()

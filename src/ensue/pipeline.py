@@ -1,6 +1,10 @@
 """The stages of a query in order: read this file first.
 
-    text  --parse-->  AST  --check-->  Checked  --evaluate(EventStream)-->  complex events  -->  Matches
+    text  --parse-->  AST  --check-->  Checked  --engine(EventStream)-->  Found  -->  Matches
+
+and inside the automaton engine
+
+    Checked  --rewrite-->  formula  --build-->  Automaton  --compile-->  Plan  --kernels(columns)-->  Found
 
 A query is a function from an ordered event stream to a set of complex events; every stage keeps that function.
 """
@@ -10,20 +14,42 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ensue import engine as automaton
 from ensue import reference
-from ensue.errors import DataError, EngineError, did_you_mean, listed
-from ensue.events import read_events
+from ensue.errors import DataError, EngineError, ProblemKind, QueryError, did_you_mean, listed
+from ensue.events import EventStream, log, read_events
+from ensue.found import Found
 from ensue.language import ast
 from ensue.logic.check import Checked, check
 from ensue.logic.classify import classify
+from ensue.logic.outputs import attributes_used
 from ensue.matches import Matches
+from ensue.plan import Plan, compile_plan
 
 Progress = Callable[[int, int], None]
 
+
+def evaluate_auto(checked: Checked, stream: EventStream, progress: Progress | None = None) -> Found:
+    """By the automaton engine where it evaluates the query, else by the reference."""
+    plan = plan_or_reason(checked)
+    if isinstance(plan, Plan):
+        return automaton.run_plan(plan, stream, progress=progress)
+    log.info("%s: evaluated by the reference", plan)
+    return reference.evaluate(checked, stream, progress)
+
+
+def plan_or_reason(checked: Checked) -> Plan | str:
+    """The automaton engine's plan of a query, or why it has none."""
+    try:
+        return compile_plan(checked)
+    except QueryError as e:
+        if any(p.kind is not ProblemKind.UNSUPPORTED for p in e.problems):
+            raise
+        return e.problems[0].message
+
+
 #: Every engine by name. Each takes a checked query and a stream, and gives the same complex events.
-ENGINES = {"reference": reference.evaluate}
-#: What `engine="auto"` means.
-DEFAULT_ENGINE = "reference"
+ENGINES = {"auto": evaluate_auto, "automaton": automaton.evaluate, "reference": reference.evaluate}
 
 
 def run(
@@ -41,19 +67,18 @@ def run(
     """All stages after parsing: check against the events' schema, evaluate, wrap the result."""
     evaluate = _engine(engine)
     check(query, text)  # what is wrong with the query alone is told before any data is read
-    stream = read_events(events, query.streams, time=time, type=type, unit=unit, tiebreak=tiebreak)
+    used = attributes_used(query)
+    stream = read_events(events, query.streams, time=time, type=type, unit=unit, tiebreak=tiebreak, used=used)
     checked: Checked = check(query, text, stream.schema)
     if stream.tick is None and classify(query).uses_time:
         raise DataError(_no_unit(time))
-    return Matches.of(checked, stream, evaluate(checked, stream, progress))
+    return Matches(checked, stream, evaluate(checked, stream, progress))
 
 
-def _engine(name: str) -> Callable[..., Any]:
-    chosen = DEFAULT_ENGINE if name == "auto" else name
-    if chosen not in ENGINES:
-        known = ["auto", *ENGINES]
-        raise EngineError(f"unknown engine '{name}': {did_you_mean(name, known) or 'one of ' + listed(known)}")
-    return ENGINES[chosen]
+def _engine(name: str) -> Callable[..., Found]:
+    if name not in ENGINES:
+        raise EngineError(f"unknown engine '{name}': {did_you_mean(name, ENGINES) or 'one of ' + listed(ENGINES)}")
+    return ENGINES[name]
 
 
 def _no_unit(time: str | None) -> str:

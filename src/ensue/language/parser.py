@@ -124,13 +124,8 @@ def _keyword(token: Token) -> Token:
     return Token.new_borrow_pos(upper, token.value, token) if upper in KEYWORDS else token
 
 
-def _too_deep(span: Span) -> Problem:
-    return Problem(
-        ProblemKind.UNSUPPORTED,
-        f"the query nests more than {MAX_DEPTH} deep here",
-        span,
-        "iterations such as p{300} say in one step what a very long sequence spells out",
-    )
+def _too_deep(span: Span, hint: str | None = None) -> Problem:
+    return Problem(ProblemKind.UNSUPPORTED, f"the query nests more than {MAX_DEPTH} deep here", span, hint)
 
 
 def _check_nesting(parser: Lark, text: str) -> None:
@@ -148,7 +143,9 @@ def _check_depth(text: str, root: ast.Node) -> None:
         level = [child for node in level for child in ast.children(node)]
         if not level:
             return
-    raise QueryError(text, [_too_deep(level[0].span)])
+    long_sequence = isinstance(level[0], ast.Sequence)
+    hint = "iterations such as p{300} say in one step what a very long sequence spells out" if long_sequence else None
+    raise QueryError(text, [_too_deep(level[0].span, hint)])
 
 
 class _Refused(Exception):
@@ -224,7 +221,7 @@ class _ToAst(Transformer_NonRecursive):  # type: ignore[type-arg]
         return "CONSUME BY", _span(meta), ast.Consume(policy.upper()), ()
 
     def limit(self, meta: Meta, _l: Token, count: Token) -> Anything:
-        return "LIMIT", _span(meta), int(count), ()
+        return "LIMIT", _span(meta), _integer(count), ()
 
     def late_filter(self, _meta: Meta, clause: Anything, _f: Token, condition: ast.Expression) -> Anything:
         name, span, value, suffixes = clause
@@ -299,13 +296,13 @@ class _ToAst(Transformer_NonRecursive):  # type: ignore[type-arg]
         return node if low else ast.Optional(node, span=span)
 
     def exactly(self, meta: Meta, count: Token) -> Anything:
-        return int(count), int(count), _span(meta)
+        return _integer(count), _integer(count), _span(meta)
 
     def at_least(self, meta: Meta, count: Token) -> Anything:
-        return int(count), None, _span(meta)
+        return _integer(count), None, _span(meta)
 
     def from_to(self, meta: Meta, low: Token, high: Token) -> Anything:
-        return int(low), int(high), _span(meta)
+        return _integer(low), _integer(high), _span(meta)
 
     def type(self, meta: Meta, name: tuple[str, Span]) -> ast.Pattern:
         return ast.Type(name[0], span=_span(meta))
@@ -332,7 +329,7 @@ class _ToAst(Transformer_NonRecursive):  # type: ignore[type-arg]
         if unit.lower() in ("event", "events"):
             if number.type != "INTEGER":
                 raise _Refused("a number of events is a whole number", _token_span(number))
-            return ast.EventCount(int(number), span=span)
+            return ast.EventCount(_integer(number), span=span)
         return ast.Interval(None, ast.Bound(_duration(number, unit, span), True, span=span), span=span)
 
     def window_interval(self, _meta: Meta, interval: ast.Interval) -> ast.Interval:
@@ -392,9 +389,7 @@ class _ToAst(Transformer_NonRecursive):  # type: ignore[type-arg]
         return ast.Like(operand, rest[-1], len(rest) == 3, span=_span(meta))
 
     def integer(self, meta: Meta, token: Token) -> ast.Expression:
-        if len(token) > 19 or int(token) > 2**63 - 1:
-            raise _Refused("the number does not fit 64 bits", _token_span(token))
-        return ast.Literal(int(token), ast.LiteralType.INTEGER, span=_span(meta))
+        return ast.Literal(_integer(token), ast.LiteralType.INTEGER, span=_span(meta))
 
     def decimal(self, meta: Meta, token: Token) -> ast.Expression:
         value = float(token)
@@ -403,6 +398,8 @@ class _ToAst(Transformer_NonRecursive):  # type: ignore[type-arg]
         return ast.Literal(value, ast.LiteralType.FLOAT, span=_span(meta))
 
     def duration_literal(self, meta: Meta, duration: ast.Duration) -> ast.Expression:
+        if duration.nanoseconds() >= 2**63:
+            raise _Refused("the duration does not fit 64 bits of nanoseconds, about 292 years", duration.span)
         return ast.DurationLiteral(duration, span=_span(meta))
 
     def string(self, meta: Meta, token: Token) -> ast.Expression:
@@ -442,12 +439,26 @@ class _ToAst(Transformer_NonRecursive):  # type: ignore[type-arg]
         raise AssertionError(f"the grammar's rule {data} has no AST")
 
 
+def _integer(token: Token) -> int:
+    # The digits are counted first: Python refuses to convert thousands of them.
+    digits = token.lstrip("0") or "0"
+    if len(digits) > 19 or int(digits) >= 2**63:
+        raise _Refused("the number does not fit 64 bits", _token_span(token))
+    return int(digits)
+
+
 def _duration(number: Token, unit: Token, span: Span) -> ast.Duration:
     known = ast.UNITS.get(unit.lower())
     if known is None:
         hint = did_you_mean(unit, ast.UNITS) or "units are ns, us, ms, s, min, h and d"
         raise _Refused(f"unknown unit of time '{unit}'", _token_span(unit), hint)
-    return ast.Duration(Decimal(number.value), known, span=span)
+    # Durations are exact, so 1e999999999 s would be a number of a thousand million digits.
+    _, _, exponent = number.value.lower().partition("e")
+    amount = Decimal(number.value) if len(exponent) <= 4 else Decimal("Infinity")
+    if not amount.is_finite() or amount.adjusted() > 18 or int(amount.as_tuple().exponent) < -18:
+        message = "a duration has at most 19 digits before the point and 18 after it"
+        raise _Refused(message, _token_span(number))
+    return ast.Duration(amount, known, span=span)
 
 
 def _unquote(token: Token) -> str:

@@ -89,9 +89,9 @@ def _pattern(p: ast.Pattern) -> tuple[str, int]:
         case ast.As():
             return f"{_at(p.body, _POSTFIX)} AS {print_name(p.variable)}", _POSTFIX
         case ast.Optional():
-            return f"{_at(p.body, _POSTFIX)}?", _POSTFIX
+            return f"{_repeated(p.body)}?", _POSTFIX
         case ast.Iteration():
-            return f"{_at(p.body, _POSTFIX)}{_times(p)}{_gap(p.gap)}", _POSTFIX
+            return f"{_repeated(p.body)}{_times(p)}{_gap(p.gap)}", _POSTFIX
         case ast.Select():
             return f"{p.selector}({print_pattern(p.body)})", _POSTFIX
         case ast.Project():
@@ -114,6 +114,12 @@ def _pattern(p: ast.Pattern) -> tuple[str, int]:
         case ast.Filter() | ast.Within():
             return f"{_at(p.body, _SUFFIX)} {_suffix(p)}", _SUFFIX
     raise AssertionError(p)
+
+
+def _repeated(body: ast.Pattern) -> str:
+    """`(A AS x)+`: without the parentheses it would be read as naming the iteration's end."""
+    text = _at(body, _POSTFIX)
+    return f"({text})" if isinstance(body, ast.As) else text
 
 
 def _suffix(p: ast.Filter | ast.Within) -> str:

@@ -16,22 +16,20 @@ KEYWORDS = frozenset(
     PROJECT ANY IN BETWEEN LIKE IS NULL TRUE FALSE""".split()
 )
 
+_EXPRESSION = frozenset("MINUS INTEGER DECIMAL STRING TRUE FALSE NULL NAME QUOTED MAX LAST LPAR".split())
+_PATTERN_OPERATORS = frozenset("'+' ':+' '{' ':{' '?' ';' ':'".split())
+
 #: Groups of expected tokens that have a name of their own, widest first.
 _GROUPS: tuple[tuple[str, frozenset[str]], ...] = (
-    (
-        "an expression",
-        frozenset("MINUS INTEGER DECIMAL STRING TRUE FALSE NULL NAME QUOTED MAX LAST LPAR NOT".split()),
-    ),
-    (
-        "an expression",
-        frozenset("MINUS INTEGER DECIMAL STRING TRUE FALSE NULL NAME QUOTED MAX LAST LPAR".split()),
-    ),
+    ("an expression", _EXPRESSION | {"NOT", "PLUS"}),
+    ("an expression", _EXPRESSION | {"PLUS"}),
     ("a pattern", frozenset("NAME QUOTED ANY LPAR NEXT LAST MAX STRICT PROJECT".split())),
     (
         "an operator",
         frozenset("EQ NE LT LE GT GE IS IN BETWEEN LIKE PLUS MINUS CONCAT STAR SLASH PERCENT".split()),
     ),
     ("an operator", frozenset("PLUS MINUS CONCAT STAR SLASH PERCENT".split())),
+    ("an operator", frozenset("PLUS MINUS CONCAT".split())),
     ("a name", frozenset(("NAME", "QUOTED"))),
     ("a number", frozenset(("INTEGER", "DECIMAL"))),
     ("a comparison", frozenset("EQ LT LE GT GE".split())),
@@ -72,7 +70,6 @@ def explain_character(text: str, error: UnexpectedCharacters) -> Problem:
         "&": "write AND",
         "|": "write OR",
         "!": "write NOT, or <> for 'not equal'",
-        "/": "a comment that starts with /* ends with */",
         "\N{LEFT DOUBLE QUOTATION MARK}": "strings take plain single quotes",
         "\N{LEFT SINGLE QUOTATION MARK}": "strings take plain single quotes",
         "\N{LESS-THAN OR EQUAL TO}": "write <=",
@@ -84,10 +81,13 @@ def explain_character(text: str, error: UnexpectedCharacters) -> Problem:
 
 
 def _shorten(value: str) -> str:
+    value = " ".join(value.split())  # a string may run over lines; a message does not
     return value if len(value) <= 40 else value[:37] + "..."
 
 
 def _describe(parser: Lark, expected: Set[str]) -> str:
+    if expected == {"NAME"}:  # the one place where a name in backticks will not do
+        return "a unit such as s or min"
     left = set(expected)
     words: list[str] = []
     for name, group in _GROUPS:
@@ -95,6 +95,9 @@ def _describe(parser: Lark, expected: Set[str]) -> str:
             words.append(name)
             left -= group
     shown = {_display(parser, name) for name in left}
+    if len(shown & _PATTERN_OPERATORS) >= 5:
+        words.append("a pattern operator")
+        shown -= _PATTERN_OPERATORS
     words.extend(sorted(shown, key=lambda w: (w == "the end", not w.startswith("'"), w)))
     words = list(dict.fromkeys(words))
     if len(words) > 7:
@@ -120,7 +123,7 @@ def _hint_at_end(text: str, expected: Set[str]) -> str | None:
         return "NOT stands between two patterns: p ; NOT q ; r"
     opened = text.count("(") - text.count(")")
     if "RPAR" in expected and opened > 0:
-        return f"{opened} opening parenthesis is not closed" if opened == 1 else f"{opened} are not closed"
+        return f"{opened} opening parenthes{'is is' if opened == 1 else 'es are'} not closed"
     return None
 
 
@@ -129,6 +132,8 @@ def _hint_at_token(text: str, start: int, token: str, expected: Set[str]) -> str
     before = text[:start].rstrip()
     if kind in KEYWORDS and "NAME" in expected and "QUOTED" in expected and not expected & {"ANY", "TRUE", "STAR"}:
         return f"{token} is a keyword: write `{token}` to use it as a name"
+    if text.startswith("/*", start):
+        return "a comment that starts with /* ends with */"
     if token == "=" and before.endswith("="):
         return "equality is written with one ="
     if kind == "STAR" and "PLUS" in expected:
@@ -138,7 +143,8 @@ def _hint_at_token(text: str, start: int, token: str, expected: Set[str]) -> str
     in_filter = re.search(r"(?i)\bfilter\b[^()]*$", before) is not None
     if in_filter and kind in ("AS", "SEMICOLON", "COLON", "QMARK", "LBRACE", "UNLESS", "ALL"):
         return "FILTER takes all that stands to its left: put the filtered pattern in parentheses, (p FILTER f) ; q"
-    if re.search(r"(?i);\s*not\b[^;]*$", before) and "SEMICOLON" in expected:
+    absent = kind == "NOT" and "PROJECT" in expected
+    if absent or (re.search(r"(?i);\s*not\b[^;]*$", before) and "SEMICOLON" in expected):
         return "NOT stands between two patterns: p ; NOT q ; r"
     if kind == "NAME":
         return did_you_mean(token, [k for k in expected if k in KEYWORDS])

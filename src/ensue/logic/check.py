@@ -272,6 +272,9 @@ def _clause_problems(query: ast.Query, schema: Schema | None) -> Iterator[Proble
     for i, key in enumerate(query.partition):
         if key.attribute in [k.attribute for k in query.partition[:i]]:
             yield _problem(key, f"the attribute '{key.attribute}' stands twice in PARTITION BY")
+        if key.attribute in ("start_time", "end_time"):
+            message = f"the result has a column '{key.attribute}' of its own, so it cannot be a partition column"
+            yield _problem(key, message, "rename the column of the events")
         if schema is None:
             continue
         found = schema.attributes.get(key.attribute)

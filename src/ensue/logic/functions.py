@@ -119,6 +119,8 @@ def _whole(compute: Callable[[float], float]) -> Callable[[float], float]:
 
 
 def _sign(value: float) -> float:
+    if value != value:
+        return value  # NaN has no sign
     return type(value)((value > 0) - (value < 0))
 
 
@@ -132,10 +134,15 @@ def _substr(text: str, start: int, length: int | None = None) -> str:
     return text[begin:] if length is None else text[begin : begin + max(length, 0)]
 
 
+def nan_last(value: Any) -> tuple[bool, Any]:
+    """The order in which the least and the greatest are found: NaN is above every number."""
+    return (True, 0.0) if isinstance(value, float) and math.isnan(value) else (False, value)
+
+
 def _extreme(best: Callable[..., Any]) -> Callable[..., Any]:
     def compute(*values: Any) -> Any:
         known = [v for v in values if v is not None]
-        return best(known) if known else None
+        return best(known, key=nan_last) if known else None
 
     return compute
 

@@ -54,3 +54,16 @@ def projected(columns: tuple[Output, ...]) -> frozenset[str]:
         used |= variables_of(column.expression)
         used |= {n.name for n in ast.find(column.expression, ast.Name)}
     return frozenset(used)
+
+
+def attributes_used(query: ast.Query) -> frozenset[str] | None:
+    """The attributes that a query speaks of; None where it gives whole events, which have them all."""
+    if query.items is None or any(isinstance(i.expression, ast.Name) for i in query.items):
+        return None
+    conditions = [f.condition for f in ast.find(query.pattern, ast.Filter)]
+    used = {k.attribute for k in query.partition}
+    for e in [*conditions, *(i.expression for i in query.items)]:
+        used |= {n.name for n in ast.find(e, ast.Attribute)}
+    for e in conditions:
+        used |= {n.name for n in ast.find(e, ast.Name)}
+    return frozenset(used)

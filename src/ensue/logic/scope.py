@@ -59,6 +59,28 @@ def bindings(p: ast.Pattern) -> Bindings:
     raise AssertionError(p)
 
 
+@lru_cache(maxsize=10_000)
+def always_marked(p: ast.Pattern) -> frozenset[str]:
+    """The variables that mark at least one event in every complex event of `p`."""
+    match p:
+        case ast.Type():
+            return frozenset({p.name})
+        case ast.Any() | ast.Optional():
+            return frozenset()
+        case ast.As():
+            inner = always_marked(p.body)
+            return inner | {p.variable} if inner or is_atom(p.body) else inner
+        case ast.Sequence() | ast.NotBetween() | ast.And() | ast.All():
+            return always_marked(p.left) | always_marked(p.right)
+        case ast.Or():
+            return always_marked(p.left) & always_marked(p.right)
+        case ast.Project():
+            return always_marked(p.body) & set(p.variables)
+        case ast.Iteration() | ast.Filter() | ast.Within() | ast.Select() | ast.Unless():
+            return always_marked(p.body)
+    raise AssertionError(p)
+
+
 def singles(p: ast.Pattern) -> frozenset[str]:
     """The variables that stand for exactly one event in every complex event of `p`."""
     return frozenset(x for x, single in bindings(p).items() if single)
@@ -125,6 +147,11 @@ def nullable(p: ast.Pattern) -> bool:
     if isinstance(p, ast.Sequence | ast.NotBetween):
         return nullable(p.left) and nullable(p.right)
     return isinstance(p, ast.Optional)
+
+
+def chosen_of(e: ast.Expression) -> frozenset[str]:
+    """The variables from whose sets an event is chosen, as `x.a`: if one of them is empty, a filter holds."""
+    return frozenset(n.variable for n in ast.find(e, ast.Attribute))
 
 
 def variables_of(e: ast.Expression) -> frozenset[str]:

@@ -122,6 +122,7 @@ class Typing:
         if found is not None and found.kind not in (*kinds, Kind.NULL):
             wanted = " or ".join(kinds)
             self._refuse(e, f"{what} takes a value of type {wanted}, but {print_expression(e)} is of type {found}")
+            return None
         return found
 
     def _comparable(self, where: ast.Node, what: str, operands: tuple[ast.Expression, ...]) -> None:
@@ -216,7 +217,8 @@ class Typing:
             case (ast.Literal(type=ast.LiteralType.STRING, value=str(text)),):
                 scalar = timestamp_literal(text)
                 if scalar is None:
-                    self._refuse(e, f"'{text}' is no time", "write timestamp('2024-01-31 12:00:00')")
+                    shown = text if len(text) <= 40 else text[:37] + "..."
+                    self._refuse(e, f"'{shown}' is no time", "write timestamp('2024-01-31 12:00:00')")
                     return None
                 return ValueType(Kind.TIMESTAMP, scalar.type)
         self._refuse(e, "timestamp takes one string literal", "write timestamp('2024-01-31 12:00:00')")

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from ensue.events import EventStream
 from ensue.language import ast
-from ensue.logic.functions import AGGREGATES, FUNCTIONS, aligned
+from ensue.logic.functions import AGGREGATES, FUNCTIONS, aligned, nan_last
 from ensue.logic.types import Typing, timestamp_literal
 from ensue.schema import Kind, value_type
 
@@ -204,14 +204,22 @@ def aggregate(function: str, values: list[Any]) -> Any:
         return None
     match function:
         case "min":
-            return min(known)
+            return min(known, key=nan_last)
         case "max":
-            return max(known)
+            return max(known, key=nan_last)
         case "avg":
-            return math.fsum(known) / len(known)
+            return _float_sum(known) / len(known)
     if all(isinstance(v, int) for v in known):
         return _fits(sum(known))
-    return math.fsum(known)
+    return _float_sum(known)
+
+
+def _float_sum(values: list[Any]) -> float:
+    """Exact up to the last rounding; what overflows or has infinities is as floats have it."""
+    try:
+        return math.fsum(values)
+    except (OverflowError, ValueError):
+        return float(sum(map(float, values)))
 
 
 def binary(symbol: str, left: Any, right: Any) -> Any:

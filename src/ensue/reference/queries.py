@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 
 from ensue.events import EventStream
+from ensue.found import Found
 from ensue.language import ast
 from ensue.logic.check import Checked
 from ensue.logic.outputs import projected
@@ -16,7 +17,7 @@ from ensue.reference.patterns import ComplexEvent, Patterns, select
 Progress = Callable[[int, int], None]
 
 
-def evaluate(checked: Checked, stream: EventStream, progress: Progress | None = None) -> list[ComplexEvent]:
+def evaluate(checked: Checked, stream: EventStream, progress: Progress | None = None) -> Found:
     """The complex events that a query reports, in the order of their ends.
 
     CONSUME BY rules complex events out before the selector chooses: what may not be reported is no candidate.
@@ -32,7 +33,8 @@ def evaluate(checked: Checked, stream: EventStream, progress: Progress | None = 
             partition_of[c.end] = number
         if progress is not None:
             progress(number + 1, len(substreams))
-    return list(_report(checked, events, by_end, partition_of))
+    reported = _report(checked, events, by_end, partition_of)
+    return Found.of((c.start, c.end, c.marks) for c in reported)
 
 
 def _report(

@@ -1,0 +1,48 @@
+"""Measuring: best of a few runs, and everything that is compared in one run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from bench.workloads import Workload
+from ensue.engine import run_plan
+from ensue.events import EventStream, read_events
+from ensue.found import Found
+from ensue.kernels.runner import Reader
+from ensue.language.parser import parse_query
+from ensue.logic.check import check
+from ensue.plan import Plan, compile_plan
+
+
+def best_of(times: int, work: Callable[[], Any]) -> tuple[float, Any]:
+    """The shortest time in seconds, and the last result."""
+    shortest, result = float("inf"), None
+    for _ in range(times):
+        start = time.perf_counter()
+        result = work()
+        shortest = min(shortest, time.perf_counter() - start)
+    return shortest, result
+
+
+def prepared(workload: Workload) -> tuple[Plan, EventStream]:
+    query = parse_query(workload.query)
+    stream = read_events(workload.stream, query.streams, unit=workload.unit)
+    return compile_plan(check(query, workload.query, stream.schema)), stream
+
+
+def measure(workload: Workload, times: int = 3, threads: int = 1) -> dict[str, Any]:
+    """The rate of a workload, and its ratio to a bare pass that only evaluates the predicates."""
+    plan, stream = prepared(workload)
+    run_plan(plan, stream.slice(0, 1000), threads=threads)  # kernels are loaded, programs are not yet known
+    seconds, found = best_of(times, lambda: run_plan(plan, stream, threads=threads))
+    bare, _ = best_of(times, lambda: Reader(plan, stream.tick).read(stream, 0))
+    assert isinstance(found, Found)
+    return {
+        "name": workload.name,
+        "million_events_a_second": round(len(stream) / seconds / 1e6, 2),
+        "times_the_bare_pass": round(seconds / bare, 2),
+        "matches": len(found),
+        "marked_events": found.marked,
+    }

@@ -1,0 +1,84 @@
+"""`p FILTER f` with conditions that concern one event each.
+
+`f` is a conjunction of clauses, a clause a disjunction of parts, and a part says something of every event that one
+variable marks (or, under NOT x[g], of some event). Since the choices from different sets are independent, "every
+choice satisfies P(x) or Q(y)" is "every x satisfies P, or every y satisfies Q". So a clause of one part is a guard on
+the transitions that mark its variable; a larger one is a monitor that remembers which parts still hold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ensue.automata.build.limits import check_predicates
+from ensue.automata.model import Automaton, Builder, Transition
+from ensue.automata.predicates import Guard, Test, cells, conjunction, implied, predicates_of
+from ensue.language import ast
+from ensue.logic.clauses import Clause, Part, clauses_of
+
+
+def construct(p: ast.Filter, body: Automaton) -> Automaton:
+    for clause in clauses_of(p):
+        every = [part for part in clause if not part.exists]
+        body = _guarded(body, every[0]) if len(clause) == len(every) == 1 else _monitored(p, body, clause)
+    return body
+
+
+def _test(part: Part) -> Guard:
+    return frozenset({(Test(part.condition), True)})
+
+
+def _guarded(body: Automaton, part: Part) -> Automaton:
+    """Every event that the variable marks satisfies the condition."""
+    made = Builder(0)
+    for t in body.transitions:
+        guard = conjunction(t.guard, _test(part)) if part.variable in t.marks else t.guard
+        made.add(t.source, guard, t.marks, t.target, final=t.target in body.finals)
+    return made.build()
+
+
+@dataclass(frozen=True)
+class _Monitor:
+    """Which parts of a clause still hold of every event so far, and whether a part found its event."""
+
+    holding: frozenset[Part]
+    satisfied: bool
+
+    def accepts(self) -> bool:
+        return self.satisfied or bool(self.holding)
+
+    def after(self, t: Transition, cell: Guard) -> _Monitor:
+        concerned = {part for part in self.holding if part.variable in t.marks}
+        failed = {part for part in concerned if not implied(cell, _test(part))}
+        return _Monitor(self.holding - failed, self.satisfied)
+
+    def found(self, clause: Clause, t: Transition, cell: Guard) -> bool:
+        return any(p.exists and p.variable in t.marks and implied(cell, _test(p)) for p in clause)
+
+
+def _monitored(p: ast.Filter, body: Automaton, clause: Clause) -> Automaton:
+    start = (0, _Monitor(frozenset(part for part in clause if not part.exists), False))
+    made = Builder(start)
+    seen = {start}
+    stack = [start]
+    while stack:
+        state, monitor = stack.pop()
+        for t in body.outgoing.get(state, ()):
+            concerned = [] if monitor.satisfied else [part for part in clause if part.variable in t.marks]
+            predicates = predicates_of(_test(part) for part in concerned)
+            check_predicates(p, len(predicates))
+            for cell in cells(predicates):
+                following = monitor.after(t, cell)
+                if not monitor.satisfied and monitor.found(clause, t, cell):
+                    following = _Monitor(frozenset(), True)
+                if not following.accepts() and not any(part.exists for part in clause):
+                    continue
+                guard = conjunction(t.guard, cell)
+                target = (t.target, following)
+                made.add(
+                    (state, monitor), guard, t.marks, target, final=following.accepts() and t.target in body.finals
+                )
+                if guard is not None and target not in seen:
+                    seen.add(target)
+                    stack.append(target)
+    return made.build()

@@ -1,0 +1,36 @@
+"""`p ; NOT q ; r`: the waiting state of a sequence, with a watcher of `q` that starts after `p` has ended.
+
+An event that `r` starts with may end a `q`: only what ends before is ruled out.
+"""
+
+from ensue.automata.build.sequence import add_left, add_right
+from ensue.automata.build.tracking import Watched, Watcher
+from ensue.automata.model import NO_MARKS, Automaton, Builder
+from ensue.language import ast
+
+
+def construct(
+    part: ast.Node,
+    p: Automaton,
+    absent: Automaton,
+    r: Automaton,
+    *,
+    left_optional: bool = False,
+    right_optional: bool = False,
+) -> Automaton:
+    watcher = Watcher(part, absent)
+    made = Builder("start")
+    waiting: Watched = frozenset()
+    add_left(made, p, ("wait", waiting), ends=right_optional)
+    seen = {waiting}
+    stack = [waiting]
+    while stack:
+        watched = stack.pop()
+        for cell, after in watcher.steps(watched):
+            made.add(("wait", watched), cell, NO_MARKS, ("wait", after))
+            if after not in seen:
+                seen.add(after)
+                stack.append(after)
+    # Sorted, so that the states are numbered the same in every process.
+    add_right(made, r, [("wait", w) for w in sorted(seen, key=sorted)], starts=left_optional)
+    return made.build()

@@ -1,0 +1,12 @@
+"""`p OR q`: both side by side from one initial state."""
+
+from ensue.automata.model import Automaton, Builder
+
+
+def construct(p: Automaton, q: Automaton) -> Automaton:
+    made = Builder("start")
+    for side, automaton in (("p", p), ("q", q)):
+        for t in automaton.transitions:
+            source = "start" if t.source == 0 else (side, t.source)
+            made.add(source, t.guard, t.marks, (side, t.target), final=t.target in automaton.finals)
+    return made.build()

@@ -1,0 +1,103 @@
+"""Determinisation on the fly: what an event of a class does to all open runs at once, worked out when first needed.
+
+A *subset* is a set of automaton states that all runs with one start and one history of marks are in (the subset
+construction, Garcia and Riveros, appendix B, without clocks): each start and history has one subset, so nothing is
+reported twice. A *configuration* is the tuple of subsets that have open runs; the evaluator keeps one collection of
+partial matches, a slot, for each. On an event of some class every configuration makes the same *program*: which slots
+are extended with which marks, which are joined, what is reported, and the configuration after it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ensue.automata.model import Automaton, Marks
+from ensue.automata.predicates import Predicate
+
+Subset = frozenset[int]
+Configuration = tuple[Subset, ...]
+
+#: The source of a run that starts at this very event.
+START = -1
+
+
+@dataclass(frozen=True)
+class Move:
+    """The runs of slot `source` (or new ones), extended with a mark; mark 0 leaves the event out."""
+
+    source: int
+    mark: int
+
+
+@dataclass(frozen=True)
+class Program:
+    """What one event does: the next configuration, the moves into each of its slots, and the reported moves."""
+
+    after: Configuration
+    slots: tuple[tuple[int, tuple[Move, ...]], ...]  # only the slots that change
+    reported: tuple[Move, ...]
+
+
+class Determinizer:
+    """Computes programs. Classes are given as words: bit `k` says whether predicate `k` holds."""
+
+    def __init__(self, automaton: Automaton, predicates: Sequence[Predicate], marks: Sequence[Marks]) -> None:
+        bit = {p: 1 << k for k, p in enumerate(predicates)}
+        number = {m: k for k, m in enumerate(marks)}
+        self._finals = automaton.finals
+        self._outgoing: dict[int, list[tuple[int, int, int, int]]] = {
+            state: [
+                (
+                    sum(bit[p] for p, _ in t.guard),
+                    sum(bit[p] for p, positive in t.guard if positive),
+                    number[t.marks],
+                    t.target,
+                )
+                for t in transitions
+            ]
+            for state, transitions in automaton.outgoing.items()
+        }
+        self._steps: dict[tuple[Subset, int], list[tuple[int, Subset, bool]]] = {}
+
+    def program(self, configuration: Configuration, word: int) -> Program:
+        """What an event of this class does to the runs of a configuration."""
+        targets: dict[Subset, list[Move]] = defaultdict(list)
+        reported = []
+        sources = [*enumerate(configuration), (START, frozenset({0}))]
+        for source, subset in sources:
+            for mark, after, final in self.step(subset, word):
+                move = Move(source, mark)
+                if final:
+                    reported.append(move)
+                if after:
+                    targets[after].append(move)
+        following = tuple(sorted(targets, key=sorted))
+        same = following == configuration
+        slots = []
+        for slot, subset in enumerate(following):
+            # Runs that stay as they are come first: what this event adds is put in front of them.
+            moves = tuple(sorted(targets[subset], key=lambda m: (m.mark != 0 or m.source == START, m.source)))
+            if not (same and moves == (Move(slot, 0),)):
+                slots.append((slot, moves))
+        return Program(following, tuple(slots), tuple(reported))
+
+    def step(self, subset: Subset, word: int) -> list[tuple[int, Subset, bool]]:
+        """For each set of marks: the states after the event from which a run can go on, and whether one ends."""
+        key = (subset, word)
+        if key not in self._steps:
+            reached: dict[int, set[int]] = defaultdict(set)
+            for state in subset:
+                for mask, value, mark, target in self._outgoing.get(state, ()):
+                    if word & mask == value:
+                        reached[mark].add(target)
+            self._steps[key] = [
+                (mark, frozenset(t for t in states if t in self._outgoing), not self._finals.isdisjoint(states))
+                for mark, states in sorted(reached.items())
+            ]
+        return self._steps[key]
+
+    def forget(self) -> None:
+        """Drops what was worked out; it is worked out again when needed."""
+        self._steps.clear()

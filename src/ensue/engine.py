@@ -1,0 +1,144 @@
+"""The automaton engine over a whole stream: constant time an event, on as many cores as the query allows.
+
+A query with partitions is shared out by key: every thread steps over all events and takes its own keys. A windowed
+query without partitions is cut into slices; a slice starts as much earlier as its window reaches back, and reports
+only what ends inside it. Either way the answer and its order are those of one thread.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from ensue.events import EventStream
+from ensue.found import Found, joined
+from ensue.language import ast
+from ensue.logic.check import Checked
+from ensue.plan import Plan, compile_plan
+
+#: Large enough that the work around a batch does not show, small enough for progress to be seen.
+BATCH = 1 << 20
+#: Below so many events a second thread costs more than it brings.
+SMALL = 1 << 16
+
+Progress = Callable[[int, int], None]
+
+
+def evaluate(checked: Checked, stream: EventStream, progress: Progress | None = None) -> Found:
+    """The complex events that a query reports, in the order of their ends."""
+    return run_plan(compile_plan(checked), stream, progress=progress)
+
+
+def run_plan(
+    plan: Plan, stream: EventStream, *, threads: int | None = None, batch: int = BATCH, progress: Progress | None = None
+) -> Found:
+    """The complex events of a plan; `threads` None takes all cores."""
+    threads = os.cpu_count() or 1 if threads is None else threads
+    if threads > 1 and plan.query.consume is not ast.Consume.ANY:
+        if plan.query.partition:
+            return _shared_out(plan, stream, threads, batch, progress)
+        slices = list(_slices(plan, stream, threads))
+        if len(slices) > 1:
+            return _sliced(plan, stream, slices, batch, progress)
+    return _in_one(plan, stream, batch, progress)
+
+
+def _in_one(plan: Plan, stream: EventStream, batch: int, progress: Progress | None) -> Found:
+    from ensue.kernels.runner import Runner  # numba is loaded where it is used
+
+    runner = Runner(plan, stream.tick)
+    found: list[Found] = []
+    for start in range(0, len(stream), batch):
+        found.append(runner.push(stream.slice(start, batch)))
+        _tell(progress, start + batch, len(stream))
+    return joined(found, plan.reported_marks)
+
+
+def _tell(progress: Progress | None, done: int, total: int) -> None:
+    if progress is not None:
+        progress(min(done, total), total)
+
+
+# ---------------------------------------------------------------- partitions
+
+
+def _shared_out(plan: Plan, stream: EventStream, threads: int, batch: int, progress: Progress | None) -> Found:
+    from ensue.kernels.runner import Evaluator, Reader
+
+    reader = Reader(plan, stream.tick)
+    evaluators = [Evaluator(plan, stream.tick, reader, share=i, shares=threads) for i in range(threads)]
+    found: list[Found] = []
+    with ThreadPoolExecutor(threads) as pool:
+        for start in range(0, len(stream), batch):
+            events = reader.read(stream.slice(start, batch), start)
+            shares = list(pool.map(lambda e, b=events: e.step(b), evaluators))
+            together = joined(shares, plan.reported_marks)
+            # All matches with one end are of one partition, so of one thread: a stable sort keeps their order.
+            found.append(together.in_order(np.argsort(together.end, kind="stable")))
+            _tell(progress, start + batch, len(stream))
+    return joined(found, plan.reported_marks)
+
+
+# ---------------------------------------------------------------- slices
+
+
+@dataclass(frozen=True)
+class _Slice:
+    """Events from `warm` on are read; what ends from `first` up to `last`, not included, is reported."""
+
+    warm: int
+    first: int
+    last: int
+
+
+def _slices(plan: Plan, stream: EventStream, threads: int) -> Iterator[_Slice]:
+    """One slice a thread; a single one where the query cannot be cut, or where it would not pay."""
+    total = len(stream)
+    whole = _Slice(0, 0, total)
+    windowed = plan.window.events is not None or plan.window.time is not None
+    if not windowed or plan.query.consume is not ast.Consume.NONE or total < SMALL:
+        yield whole
+        return
+    cuts = [total * i // threads for i in range(threads + 1)]
+    made = [_Slice(_warm(plan, stream, first), first, last) for first, last in itertools.pairwise(cuts)]
+    overlap = sum(s.first - s.warm for s in made)
+    yield from made if 4 * overlap < total else [whole]
+
+
+def _warm(plan: Plan, stream: EventStream, first: int) -> int:
+    """The earliest event that a complex event ending at `first` or later can start with, or look back to."""
+    from ensue.kernels.runner import Reader
+
+    earliest = 0
+    if plan.window.events is not None:
+        earliest = first - plan.window.events + 1
+    ticks = plan.window.ticks(stream.tick)
+    if ticks is not None and first < len(stream):
+        earliest = max(earliest, int(np.searchsorted(stream.times, stream.times[first] - ticks)))
+    return max(0, earliest - Reader(plan, stream.tick).classifier.look_back.most)
+
+
+def _sliced(plan: Plan, stream: EventStream, slices: list[_Slice], batch: int, progress: Progress | None) -> Found:
+    from ensue.kernels.runner import Evaluator, Reader
+
+    done = [0] * len(slices)
+
+    def run(number: int) -> Found:
+        part = slices[number]
+        reader = Reader(plan, stream.tick)
+        evaluator = Evaluator(plan, stream.tick, reader)
+        found: list[Found] = []
+        for start in range(part.warm, part.last, batch):
+            events = stream.slice(start, min(batch, part.last - start))
+            found.append(evaluator.step(reader.read(events, start), report_from=part.first))
+            done[number] = start + len(events) - part.warm
+            _tell(progress, sum(done), len(stream))
+        return joined(found, plan.reported_marks)
+
+    with ThreadPoolExecutor(len(slices)) as pool:
+        return joined(list(pool.map(run, range(len(slices)))), plan.reported_marks)

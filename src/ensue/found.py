@@ -1,0 +1,164 @@
+"""What every engine gives: the complex events of a query as positions in its stream, in flat arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+Positions = npt.NDArray[np.int64]
+MarkNumbers = npt.NDArray[np.uint16]
+Variables = frozenset[str]
+
+
+@dataclass(frozen=True)
+class Marks:
+    """The positions that one variable marks: those of match `m` are `positions[offsets[m]:offsets[m + 1]]`."""
+
+    offsets: Positions
+    positions: Positions
+
+    def of(self, match: int) -> Positions:
+        return self.positions[self.offsets[match] : self.offsets[match + 1]]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some matches: the marked events of match `m` are those from `offset[m]` to `offset[m + 1]`, in stream order."""
+
+    start: Positions
+    end: Positions
+    offset: Positions
+    position: Positions
+    mark: MarkNumbers  # which set of variables marks the event
+
+    def first(self, matches: int) -> Piece:
+        """The first so many matches, on the same memory."""
+        events = self.offset[matches]
+        return Piece(
+            self.start[:matches],
+            self.end[:matches],
+            self.offset[: matches + 1],
+            self.position[:events],
+            self.mark[:events],
+        )
+
+    def copy(self) -> Piece:
+        """The same matches on memory of their own."""
+        return Piece(self.start.copy(), self.end.copy(), self.offset.copy(), self.position.copy(), self.mark.copy())
+
+
+_NONE = np.zeros(0, dtype=np.int64)
+_EMPTY = Piece(_NONE, _NONE, np.zeros(1, dtype=np.int64), _NONE, np.zeros(0, dtype=np.uint16))
+
+
+@dataclass(frozen=True)
+class Found:
+    """Matches in pieces, as engines write them; as single arrays they are put together when first asked for."""
+
+    pieces: tuple[Piece, ...]
+    sets: Sequence[Variables]  # the sets of variables, by the numbers that `mark` holds
+
+    @classmethod
+    def of(cls, complex_events: Iterable[tuple[int, int, Iterable[tuple[str, int]]]]) -> Found:
+        """From starts, ends and marks as pairs of a variable and a position."""
+        starts: list[int] = []
+        ends: list[int] = []
+        offsets = [0]
+        positions: list[int] = []
+        marks: list[int] = []
+        number: dict[Variables, int] = {}
+        for start, end, pairs in complex_events:
+            by_position: dict[int, set[str]] = {}
+            for variable, position in pairs:
+                by_position.setdefault(position, set()).add(variable)
+            for position in sorted(by_position):
+                positions.append(position)
+                marks.append(number.setdefault(frozenset(by_position[position]), len(number)))
+            starts.append(start)
+            ends.append(end)
+            offsets.append(len(positions))
+        piece = Piece(
+            np.array(starts, dtype=np.int64),
+            np.array(ends, dtype=np.int64),
+            np.array(offsets, dtype=np.int64),
+            np.array(positions, dtype=np.int64),
+            np.array(marks, dtype=np.uint16),
+        )
+        return cls((piece,), list(number))
+
+    def __len__(self) -> int:
+        return sum(len(p.start) for p in self.pieces)
+
+    @property
+    def marked(self) -> int:
+        """How many events the matches mark, all together."""
+        return sum(len(p.position) for p in self.pieces)
+
+    @cached_property
+    def start(self) -> Positions:
+        return self._whole.start
+
+    @cached_property
+    def end(self) -> Positions:
+        return self._whole.end
+
+    @cached_property
+    def offset(self) -> Positions:
+        return self._whole.offset
+
+    @cached_property
+    def position(self) -> Positions:
+        return self._whole.position
+
+    @cached_property
+    def mark(self) -> MarkNumbers:
+        return self._whole.mark
+
+    @cached_property
+    def _whole(self) -> Piece:
+        pieces = [p for p in self.pieces if len(p.start)]
+        if len(pieces) <= 1:
+            return pieces[0] if pieces else _EMPTY
+        before = np.cumsum([0, *(len(p.position) for p in pieces)])
+        return Piece(
+            np.concatenate([p.start for p in pieces]),
+            np.concatenate([p.end for p in pieces]),
+            np.concatenate([[0], *(p.offset[1:] + b for p, b in zip(pieces, before, strict=False))]),
+            np.concatenate([p.position for p in pieces]),
+            np.concatenate([p.mark for p in pieces]),
+        )
+
+    def in_order(self, order: Positions) -> Found:
+        """The matches in another order, or some of them."""
+        lengths = np.diff(self.offset)[order]
+        offset = np.concatenate([[0], np.cumsum(lengths)])
+        # Where each marked event comes from: the beginning of its match, and its place in it.
+        taken = np.repeat(self.offset[:-1][order] - offset[:-1], lengths) + np.arange(offset[-1])
+        piece = Piece(self.start[order], self.end[order], offset, self.position[taken], self.mark[taken])
+        return Found((piece,), self.sets)
+
+    def numbered(self, sets: Sequence[Variables]) -> Found:
+        """The same matches with the sets of variables numbered as given."""
+        number = {s: n for n, s in enumerate(sets)}
+        places = np.array([number[s] for s in self.sets], dtype=np.uint16)
+        mark = places[self.mark] if len(places) else self.mark
+        return Found((Piece(self.start, self.end, self.offset, self.position, mark),), sets)
+
+    def variables(self) -> set[str]:
+        """The variables that mark an event in some match."""
+        return {x for number in np.unique(self.mark) for x in self.sets[number]}
+
+    def marks(self, variable: str) -> Marks:
+        """The positions of one variable."""
+        marked = np.array([variable in s for s in self.sets], dtype=np.bool_)[self.mark]
+        before = np.concatenate([[0], np.cumsum(marked)])
+        return Marks(before[self.offset], self.position[marked])
+
+
+def joined(parts: Iterable[Found], sets: Sequence[Variables]) -> Found:
+    """The matches of all parts, one part after the other; all of them have these sets of variables."""
+    return Found(tuple(piece for part in parts for piece in part.pieces), sets)

@@ -1,0 +1,1 @@
+"""Plan and columns to matches: the only folder that imports numba."""

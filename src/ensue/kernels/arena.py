@@ -1,0 +1,191 @@
+"""The match structure: partial matches shared in a compact set of nodes, kept in flat arrays.
+
+It is the enumerable compact set of Garcia and Riveros, appendix C, without clocks, laid out as lists. A node is a row
+of four integers:
+
+    cell    child, rest, stamp, event      the complex events of `child` extended with the event, then those of `rest`
+    group   left,  rest, stamp, GROUP      those of the list `left`, then those of `rest`
+
+A cell without child is the start of a run. `event` packs the position and the number of its marks. `stamp` is the
+latest start in the node, and no list has a later start behind its head, so that what a window has left behind is
+skipped without being visited. Left sides of groups are lists of cells: an enumeration takes at most two steps to the
+next complex event's event, whatever the size of the set.
+
+Nodes are only ever added, children before parents; `collect` keeps those that a window still holds.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+NOTHING = -1
+GROUP = -1
+CHILD, REST, STAMP, EVENT = 0, 1, 2, 3
+USED = 0
+#: How far `join` follows a list of groups; beyond, the answer is the same and only the delay grows.
+_MAX_GROUPS = 32
+#: The most nodes that one move can add.
+NODES_A_MOVE = _MAX_GROUPS + 2
+
+MARK_BITS = 16
+MARK_MASK = (1 << MARK_BITS) - 1
+
+
+class Arena(NamedTuple):
+    """`second` is the other stamp of each node where a query has a window in events and one in time."""
+
+    node: Any  # int64[capacity, 4]
+    second: Any  # int64[capacity], or of one element where unused
+    used: Any  # int64[1]: how many nodes there are
+
+
+def new_arena(capacity: int, *, second: bool) -> Arena:
+    return Arena(
+        np.empty((capacity, 4), dtype=np.int64),
+        np.empty(capacity if second else 1, dtype=np.int64),
+        np.zeros(1, dtype=np.int64),
+    )
+
+
+def grown(arena: Arena, capacity: int) -> Arena:
+    """The same nodes with room for more."""
+    used = arena.used[USED]
+    larger = new_arena(capacity, second=len(arena.second) > 1)
+    larger.node[:used] = arena.node[:used]
+    if len(arena.second) > 1:
+        larger.second[:used] = arena.second[:used]
+    larger.used[USED] = used
+    return larger
+
+
+# The functions below take the arrays themselves: an array that is read out of a tuple in a hot loop is counted up and
+# down at every access, which costs more than the work (measured: three and a half times the time of an event).
+
+
+@njit(cache=True, nogil=True, inline="always")
+def alive(nodes: Any, seconds: Any, node: int, low: int, low_second: int) -> bool:
+    """Whether the node holds a complex event that starts inside the window."""
+    return nodes[node, STAMP] >= low and (len(seconds) == 1 or seconds[node] >= low_second)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def new_start(nodes: Any, seconds: Any, used: Any, event: int, stamp: int, second: int) -> int:
+    """A run that starts at the event."""
+    node: int = used[USED]
+    used[USED] = node + 1
+    nodes[node, CHILD] = NOTHING
+    nodes[node, REST] = NOTHING
+    nodes[node, STAMP] = stamp
+    nodes[node, EVENT] = event
+    if len(seconds) > 1:
+        seconds[node] = second
+    return node
+
+
+@njit(cache=True, nogil=True, inline="always")
+def new_cell(nodes: Any, seconds: Any, used: Any, child: int, event: int) -> int:
+    """The complex events of `child` extended with the event."""
+    node: int = used[USED]
+    used[USED] = node + 1
+    nodes[node, CHILD] = child
+    nodes[node, REST] = NOTHING
+    nodes[node, STAMP] = nodes[child, STAMP]
+    nodes[node, EVENT] = event
+    if len(seconds) > 1:
+        seconds[node] = seconds[child]
+    return node
+
+
+@njit(cache=True, nogil=True)
+def _new_group(nodes: Any, seconds: Any, used: Any, left: int, rest: int) -> int:
+    node: int = used[USED]
+    used[USED] = node + 1
+    nodes[node, CHILD] = left
+    nodes[node, REST] = rest
+    nodes[node, STAMP] = nodes[left, STAMP]
+    nodes[node, EVENT] = GROUP
+    if len(seconds) > 1:
+        seconds[node] = seconds[left]
+    return node
+
+
+@njit(cache=True, nogil=True)
+def join(nodes: Any, seconds: Any, used: Any, a: int, b: int) -> int:
+    """The union of two disjoint lists, the later starts first."""
+    groups = np.empty(_MAX_GROUPS, dtype=np.int64)
+    count = 0
+    while True:
+        if nodes[a, STAMP] < nodes[b, STAMP]:
+            a, b = b, a
+        if nodes[a, EVENT] != GROUP or count == _MAX_GROUPS:
+            break
+        groups[count] = nodes[a, CHILD]
+        count += 1
+        a = nodes[a, REST]
+        if a == NOTHING:
+            break
+    if a == NOTHING:
+        joined = b
+    elif nodes[a, EVENT] != GROUP and nodes[a, REST] == NOTHING:
+        joined = used[USED]  # a copy of the cell, with `b` behind it
+        used[USED] = joined + 1
+        nodes[joined] = nodes[a]
+        nodes[joined, REST] = b
+        if len(seconds) > 1:
+            seconds[joined] = seconds[a]
+    else:
+        joined = _new_group(nodes, seconds, used, a, b)
+    for k in range(count - 1, -1, -1):
+        joined = _new_group(nodes, seconds, used, groups[k], joined)
+    return joined
+
+
+@njit(cache=True, nogil=True)
+def collect(nodes: Any, seconds: Any, used: Any, slots: Any, low: Any, low_second: Any) -> None:
+    """Keeps the nodes that the slots reach inside their windows, in their order, and renumbers the slots.
+
+    `low[k]` and `low_second[k]` are the earliest starts that row `k` of the slots may still report.
+    """
+    count = used[USED]
+    row_of = np.full(count, NOTHING, dtype=np.int64)
+    for k in range(slots.shape[0]):
+        for s in range(slots.shape[1]):
+            node = slots[k, s]
+            if node != NOTHING and alive(nodes, seconds, node, low[k], low_second[k]):
+                row_of[node] = k
+            else:
+                slots[k, s] = NOTHING
+    for node in range(count - 1, -1, -1):
+        k = row_of[node]
+        if k == NOTHING:
+            continue
+        child, rest = nodes[node, CHILD], nodes[node, REST]
+        if child != NOTHING:
+            row_of[child] = k
+        if rest != NOTHING:
+            if alive(nodes, seconds, rest, low[k], low_second[k]):
+                row_of[rest] = k
+            else:
+                nodes[node, REST] = NOTHING
+    place = row_of  # from here on: where a kept node has gone
+    kept = 0
+    for node in range(count):
+        if row_of[node] == NOTHING:
+            continue
+        for part in (CHILD, REST):
+            old = nodes[node, part]
+            nodes[kept, part] = NOTHING if old == NOTHING else place[old]
+        nodes[kept, STAMP] = nodes[node, STAMP]
+        nodes[kept, EVENT] = nodes[node, EVENT]
+        if len(seconds) > 1:
+            seconds[kept] = seconds[node]
+        place[node] = kept
+        kept += 1
+    used[USED] = kept
+    for k in range(slots.shape[0]):
+        for s in range(slots.shape[1]):
+            if slots[k, s] != NOTHING:
+                slots[k, s] = place[slots[k, s]]

@@ -1,0 +1,349 @@
+"""The evaluator: steps over the events of a batch, driven by tables; it is compiled once, not once a query.
+
+It stops and says why when something is missing that is made outside: a program, room for nodes, room for output, a
+deeper stack. Called again it goes on exactly where it was, in the middle of an enumeration if need be.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from ensue.kernels.arena import (
+    CHILD,
+    EVENT,
+    GROUP,
+    MARK_BITS,
+    MARK_MASK,
+    NODES_A_MOVE,
+    NOTHING,
+    REST,
+    STAMP,
+    USED,
+    Arena,
+    alive,
+    join,
+    new_cell,
+    new_start,
+)
+
+# Why the evaluator stopped.
+DONE, NEEDS_PROGRAM, NEEDS_NODES, NEEDS_OUTPUT, NEEDS_STACK = 0, 1, 2, 3, 4
+
+# Entries of the program table that are no program.
+UNKNOWN, NO_CHANGE = -1, 0
+
+# The registers: where the evaluator is.
+CURSOR, REPORTING, NODE, DEPTH, STACKED, REPORTED, EPOCH, MATCHES, POSITIONS, REGISTERS = range(10)
+
+# CONSUME BY
+CONSUME_NONE, CONSUME_PARTITION, CONSUME_ANY = 0, 1, 2
+
+NO_BOUND = np.iinfo(np.int64).min
+
+
+class Tables(NamedTuple):
+    """Programs in flat arrays: the moves of program `p` are those from `first[p]` to `first[p + 1]`."""
+
+    program: Any  # int32[configurations, classes]
+    after: Any  # int32[programs]: the configuration after it
+    width: Any  # int32[programs]: how many slots that configuration has
+    first_move: Any  # int32[programs + 1]
+    move_slot: Any  # int32[moves]
+    move_source: Any
+    move_mark: Any
+    first_report: Any  # int32[programs + 1]
+    report_source: Any  # int32[reports]
+    report_mark: Any
+
+
+class Partitions(NamedTuple):
+    """The state of each partition: its configuration, the node of each slot, its count of events, its epoch."""
+
+    configuration: Any  # int32[partitions]
+    slots: Any  # int64[partitions, width]
+    count: Any  # int64[partitions]
+    epoch: Any  # int64[partitions]
+
+
+class Batch(NamedTuple):
+    """The events of a batch as the evaluator sees them."""
+
+    classes: Any  # uint16[n]
+    partitions: Any  # int64[n], where the query has partitions
+    times: Any  # int64[n], where a window is in time
+    base: int  # the position of the batch's first event
+
+
+class Rules(NamedTuple):
+    """The query's window, and its rules of reporting; NO_BOUND and 0 stand for none."""
+
+    keyed: bool
+    share: int  # of the partitions, those whose number leaves this remainder ...
+    shares: int  # ... when divided by this
+    events: int
+    ticks: int
+    limit: int
+    consume: int
+
+
+class Output(NamedTuple):
+    """Match `m` has the marked events from `offset[m]` to `offset[m + 1]`, in stream order."""
+
+    start: Any  # int64[matches]
+    end: Any
+    offset: Any  # int64[matches + 1]
+    position: Any  # int64[marked events]
+    mark: Any  # uint16[marked events]
+
+
+class Stack(NamedTuple):
+    """The enumeration's own memory: lists still to visit, and the events of the complex event so far."""
+
+    node: Any  # int64[]
+    depth: Any
+    path: Any
+
+
+@njit(cache=True, nogil=True)
+def advance(
+    tables: Tables,
+    arena: Arena,
+    partitions: Partitions,
+    stack: Stack,
+    output: Output,
+    registers: Any,
+    batch: Batch,
+    rules: Rules,
+    report_from: int,
+) -> int:
+    """Steps from the cursor to the end of the batch, or to where something is missing.
+
+    What ends before the position `report_from` is not reported: the evaluator of a slice of the stream starts earlier.
+    """
+    program, after, width, first_move = tables.program, tables.after, tables.width, tables.first_move
+    move_slot, move_source, move_mark = tables.move_slot, tables.move_source, tables.move_mark
+    first_report = tables.first_report
+    nodes, seconds, used = arena.node, arena.second, arena.used
+    configuration, slots, count, epoch = (
+        partitions.configuration,
+        partitions.slots,
+        partitions.count,
+        partitions.epoch,
+    )
+    classes, keys, times, base = batch.classes, batch.partitions, batch.times, batch.base
+    keyed, share, shares, consume = rules.keyed, rules.share, rules.shares, rules.consume
+    counted = keyed and rules.events != NO_BOUND
+    scratch = np.empty(slots.shape[1], dtype=np.int64)
+    total = len(classes)
+    i = registers[CURSOR]
+    while i < total:
+        k = keys[i] if keyed else 0
+        if shares > 1 and k % shares != share:
+            i += 1
+            continue
+        if consume == CONSUME_ANY and epoch[k] != registers[EPOCH]:
+            _restart(configuration, slots, k)
+            epoch[k] = registers[EPOCH]
+        p = program[configuration[k], classes[i]]
+        if p == NO_CHANGE:
+            if counted:
+                count[k] += 1
+            i += 1
+            continue
+        if p == UNKNOWN:
+            registers[CURSOR] = i
+            return NEEDS_PROGRAM
+        first, last = first_move[p], first_move[p + 1]
+        if used[USED] + (last - first) * NODES_A_MOVE > len(nodes):
+            registers[CURSOR] = i
+            return NEEDS_NODES
+
+        position = base + i
+        rank = count[k] if counted else position
+        stamp, second, low, low_second = _window(times, rules.events, rules.ticks, i, rank)
+        if first_report[p + 1] > first_report[p] and position >= report_from:
+            status = _report(
+                tables, nodes, seconds, slots[k], stack, output, registers, rules.limit, p, position, low, low_second
+            )
+            if status != DONE:
+                registers[CURSOR] = i
+                return status
+        if consume != CONSUME_NONE and registers[REPORTED] > 0:
+            # All open runs started at or before this event: none may be reported any more.
+            if consume == CONSUME_ANY:
+                registers[EPOCH] += 1
+            _restart(configuration, slots, k)
+            epoch[k] = registers[EPOCH]
+        else:
+            # The update: extends and joins the partial matches as the program says; constant time an event.
+            previous = NOTHING
+            for m in range(first, last):
+                slot, source, mark = move_slot[m], move_source[m], move_mark[m]
+                if slot != previous:
+                    scratch[slot] = NOTHING
+                    previous = slot
+                event = (position << MARK_BITS) | mark
+                if source < 0:
+                    found = new_start(nodes, seconds, used, event, stamp, second)
+                else:
+                    found = slots[k, source]
+                    if found == NOTHING or not alive(nodes, seconds, found, low, low_second):
+                        continue
+                    if mark != 0:
+                        found = new_cell(nodes, seconds, used, found, event)
+                before = scratch[slot]
+                if before == NOTHING:
+                    scratch[slot] = found
+                elif (source < 0 or mark != 0) and nodes[found, STAMP] >= nodes[before, STAMP]:
+                    nodes[found, REST] = before  # the cell is new: nothing else points to it yet
+                    scratch[slot] = found
+                else:
+                    scratch[slot] = join(nodes, seconds, used, before, found)
+            previous = NOTHING
+            for m in range(first, last):
+                slot = move_slot[m]
+                if slot != previous:
+                    slots[k, slot] = scratch[slot]
+                    previous = slot
+            if configuration[k] != after[p]:
+                configuration[k] = after[p]
+                slots[k, width[p] :] = NOTHING
+        registers[REPORTED] = 0
+        if counted:
+            count[k] += 1
+        i += 1
+    registers[CURSOR] = i
+    return DONE
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _window(times: Any, events: int, ticks: int, i: int, rank: int) -> tuple[int, int, int, int]:
+    """The stamp of a run that starts here, and the stamp from which on a start is inside the window."""
+    if ticks == NO_BOUND:
+        return rank, 0, (rank - events + 1 if events != NO_BOUND else NO_BOUND), NO_BOUND
+    time = times[i]
+    # Far times must not wrap around: nothing is earlier than the earliest time.
+    low = time - ticks if time >= NO_BOUND + ticks else NO_BOUND
+    if events == NO_BOUND:
+        return time, 0, low, NO_BOUND
+    return time, rank, low, rank - events + 1
+
+
+@njit(cache=True, nogil=True)
+def _restart(configuration: Any, slots: Any, k: int) -> None:
+    """No run is open: the empty configuration has the number 0."""
+    configuration[k] = 0
+    slots[k, :] = NOTHING
+
+
+@njit(cache=True, nogil=True)
+def _report(
+    tables: Tables,
+    nodes: Any,
+    seconds: Any,
+    slots: Any,
+    stack: Stack,
+    output: Output,
+    registers: Any,
+    limit: int,
+    p: int,
+    position: int,
+    low: int,
+    low_second: int,
+) -> int:
+    """Writes every complex event that ends here; resumes an enumeration that was cut short.
+
+    REPORTING counts the reports of the program that were begun, NODE is the list to visit next; they and the rest of
+    the enumeration's state are kept in local variables and put into the registers when it is left.
+    """
+    first = tables.first_report[p]
+    reports = tables.first_report[p + 1] - first
+    pending, pending_depth, path = stack.node, stack.depth, stack.path
+    start, end, offset, marked, mark = output.start, output.end, output.offset, output.position, output.mark
+    reporting, node, depth = registers[REPORTING], registers[NODE], registers[DEPTH]
+    stacked, reported = registers[STACKED], registers[REPORTED]
+    match, place = registers[MATCHES], registers[POSITIONS]
+    status = DONE
+    while True:
+        if node == NOTHING:
+            if stacked > 0:
+                stacked -= 1
+                node, depth = pending[stacked], pending_depth[stacked]
+            elif reporting == reports or (limit > 0 and reported == limit):
+                reporting = 0
+                break
+            else:
+                r = first + reporting
+                source = tables.report_source[r]
+                path[0] = (position << MARK_BITS) | tables.report_mark[r]
+                if source >= 0:
+                    node, depth = slots[source], 1
+                    if node != NOTHING and not alive(nodes, seconds, node, low, low_second):
+                        node = NOTHING
+                elif match < len(start) and place < len(marked):
+                    match, place = _write(path, start, end, offset, marked, mark, match, place, 0, position)
+                    reported += 1
+                else:
+                    status = NEEDS_OUTPUT
+                    break
+                reporting += 1
+            continue
+        event, child = nodes[node, EVENT], nodes[node, CHILD]
+        complete = child == NOTHING  # a group always has a left side
+        if complete and (match == len(start) or place + depth >= len(marked)):
+            status = NEEDS_OUTPUT
+            break
+        if stacked + 2 > len(pending) or depth + 2 > len(path):
+            status = NEEDS_STACK
+            break
+        rest = nodes[node, REST]
+        if rest != NOTHING and alive(nodes, seconds, rest, low, low_second):
+            pending[stacked] = rest
+            pending_depth[stacked] = depth
+            stacked += 1
+        if event == GROUP:
+            node = child
+            continue
+        path[depth] = event
+        if complete:
+            match, place = _write(path, start, end, offset, marked, mark, match, place, depth, position)
+            reported += 1
+            node = NOTHING
+            if limit > 0 and reported == limit:
+                stacked = 0
+        else:
+            node = child
+            depth += 1
+    registers[REPORTING], registers[NODE], registers[DEPTH] = reporting, node, depth
+    registers[STACKED], registers[REPORTED] = stacked, reported
+    registers[MATCHES], registers[POSITIONS] = match, place
+    return status
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _write(
+    path: Any,
+    start: Any,
+    end: Any,
+    offset: Any,
+    marked: Any,
+    mark: Any,
+    match: int,
+    place: int,
+    depth: int,
+    position: int,
+) -> tuple[int, int]:
+    """The complex event on the path, which runs from its last event to its first."""
+    for d in range(depth, -1, -1):
+        event = path[d]
+        if event & MARK_MASK != 0:
+            marked[place] = event >> MARK_BITS
+            mark[place] = event & MARK_MASK
+            place += 1
+    start[match] = path[depth] >> MARK_BITS
+    end[match] = position
+    offset[match + 1] = place
+    return match + 1, place

@@ -1,0 +1,110 @@
+"""The programs of a query in flat arrays, worked out when the evaluator first asks for one.
+
+The number of configurations is bounded: when the table is full, only those that partitions are in stay, and what
+is needed again is worked out again. So a hostile query costs time, not memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ensue.automata.determinize import Configuration, Determinizer, Program
+from ensue.kernels.evaluate import NO_CHANGE, UNKNOWN, Tables
+
+EMPTY: Configuration = ()
+
+
+class Programs:
+    """Grows the tables that `evaluate.advance` reads. The empty configuration is number 0."""
+
+    def __init__(self, determinizer: Determinizer, words: Sequence[int], most: int) -> None:
+        self._determinizer = determinizer
+        self._words = words  # of each class; it grows as classes occur
+        self._most = most
+        self.reset([EMPTY])
+
+    def reset(self, configurations: list[Configuration]) -> None:
+        """Starts anew with these configurations, the empty one first."""
+        self.configurations = list(configurations)
+        self._number = {c: n for n, c in enumerate(self.configurations)}
+        self._known: dict[Program, int] = {}
+        self._program = np.full((16, max(16, len(self._words))), UNKNOWN, dtype=np.int32)
+        # Program 0 is "no change"; the evaluator never looks inside it.
+        self._lists: dict[str, list[int]] = {name: [] for name in Tables._fields}
+        for name in ("after", "width"):
+            self._lists[name].append(0)
+        for name in ("first_move", "first_report"):
+            self._lists[name].extend((0, 0))
+        self._tables: Tables | None = None
+
+    @property
+    def width(self) -> int:
+        """The most slots that a configuration has."""
+        return max(map(len, self.configurations))
+
+    def tables(self) -> Tables:
+        """The tables as they are now."""
+        if self._tables is None or len(self._words) > self._program.shape[1]:
+            self._fit()
+            arrays: dict[str, Any] = {n: np.array(v, dtype=np.int32) for n, v in self._lists.items() if n != "program"}
+            self._tables = Tables(program=self._program, **arrays)
+        return self._tables
+
+    def _fit(self) -> None:
+        rows, columns = self._program.shape
+        needed = (len(self.configurations), len(self._words))
+        if needed[0] > rows or needed[1] > columns:
+            larger = np.full((max(rows, 2 * needed[0]), max(columns, 2 * needed[1])), UNKNOWN, dtype=np.int32)
+            larger[:rows, :columns] = self._program
+            self._program = larger
+
+    def number(self, configuration: Configuration) -> int:
+        if configuration not in self._number:
+            self._number[configuration] = len(self.configurations)
+            self.configurations.append(configuration)
+        return self._number[configuration]
+
+    def learn(self, configuration: int, class_: int) -> None:
+        """Works out the program of a configuration and a class."""
+        program = self._determinizer.program(self.configurations[configuration], self._words[class_])
+        number = self._add(program, configuration)
+        self._fit()
+        self._program[configuration, class_] = number
+        self._tables = None
+
+    def _add(self, program: Program, configuration: int) -> int:
+        after = self.number(program.after)
+        if after == configuration and not program.slots and not program.reported:
+            return NO_CHANGE
+        if program in self._known:
+            return self._known[program]
+        number = self._known[program] = len(self._lists["after"])
+        self._lists["after"].append(after)
+        self._lists["width"].append(len(program.after))
+        for slot, moves in program.slots:
+            for move in moves:
+                self._lists["move_slot"].append(slot)
+                self._lists["move_source"].append(move.source)
+                self._lists["move_mark"].append(move.mark)
+        for move in program.reported:
+            self._lists["report_source"].append(move.source)
+            self._lists["report_mark"].append(move.mark)
+        self._lists["first_move"].append(len(self._lists["move_slot"]))
+        self._lists["first_report"].append(len(self._lists["report_source"]))
+        return number
+
+    @property
+    def full(self) -> bool:
+        return len(self.configurations) > self._most
+
+    def forget(self, in_use: Any) -> Any:
+        """Drops all programs and every configuration but those in use; gives their new numbers."""
+        kept, places = np.unique(in_use, return_inverse=True)
+        configurations = [self.configurations[c] for c in kept]
+        self._determinizer.forget()
+        self.reset([EMPTY, *(c for c in configurations if c != EMPTY)])
+        renumbered = np.array([self._number[c] for c in configurations], dtype=np.int32)
+        return renumbered[places]

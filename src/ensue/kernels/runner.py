@@ -1,0 +1,241 @@
+"""A running query: batches of events in, matches out, and its state in between.
+
+Whatever the cuts between batches, the matches are the same, in the same order.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from ensue.automata.determinize import Determinizer
+from ensue.events import EventStream
+from ensue.found import Found, Piece
+from ensue.kernels import evaluate
+from ensue.kernels.arena import NOTHING, USED, collect, grown, new_arena
+from ensue.kernels.classes import Classifier
+from ensue.kernels.evaluate import Batch, Output, Partitions, Rules, Stack
+from ensue.kernels.keys import KeyNumbers
+from ensue.kernels.lookback import one_chunk
+from ensue.kernels.programs import Programs
+from ensue.kernels.select import select
+from ensue.language import ast
+from ensue.plan import Plan
+
+Positions = npt.NDArray[np.int64]
+
+_CONSUME = {
+    ast.Consume.NONE: evaluate.CONSUME_NONE,
+    ast.Consume.PARTITION: evaluate.CONSUME_PARTITION,
+    ast.Consume.ANY: evaluate.CONSUME_ANY,
+}
+_NOTHING = np.zeros(0, dtype=np.int64)
+_FIRST_NODES = 1 << 14
+_FIRST_OUTPUT = 1 << 16
+_MOST_OUTPUT = 1 << 22
+
+
+class Reader:
+    """Turns events into what evaluators step over: classes, partition numbers, times."""
+
+    def __init__(self, plan: Plan, tick: int | None) -> None:
+        self.keys = KeyNumbers([k.attribute for k in plan.query.partition])
+        self.classifier = Classifier(plan.predicates)
+        self._timed = plan.window.ticks(tick) is not None
+
+    def read(self, events: EventStream, base: int) -> Batch:
+        """The events as a batch whose first one has the position `base`."""
+        keys = None
+        if self.keys.attributes:
+            keys = self.keys.encode([one_chunk(events.table.column(a)) for a in self.keys.attributes])
+        classes = self.classifier.classify(events.table, one_chunk(events.types), keys)
+        times = np.ascontiguousarray(events.times) if self._timed else _NOTHING
+        return Batch(classes, _NOTHING if keys is None else keys, times, base)
+
+
+class Evaluator:
+    """Steps over batches and keeps the partial matches. Several can share one reader, each with its own part.
+
+    `share` and `shares`: of a query with partitions, only those whose number leaves this remainder are evaluated.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        tick: int | None,
+        reader: Reader,
+        *,
+        share: int = 0,
+        shares: int = 1,
+        configurations: int = 4096,
+    ) -> None:
+        self.plan = plan
+        self._reader = reader
+        determinizer = Determinizer(plan.automaton, plan.predicates, plan.marks)
+        self.programs = Programs(determinizer, reader.classifier.words, configurations)
+        ticks = plan.window.ticks(tick)
+        self.rules = Rules(
+            keyed=bool(plan.query.partition),
+            share=share,
+            shares=shares,
+            events=evaluate.NO_BOUND if plan.window.events is None else plan.window.events,
+            ticks=evaluate.NO_BOUND if ticks is None else ticks,
+            limit=0 if plan.chooses else plan.query.limit or 0,
+            consume=_CONSUME[plan.query.consume],
+        )
+        self.arena = new_arena(_FIRST_NODES, second=plan.window.events is not None and ticks is not None)
+        self.partitions = Partitions(_NOTHING.astype(np.int32), np.zeros((0, 1), dtype=np.int64), _NOTHING, _NOTHING)
+        self.registers = np.zeros(evaluate.REGISTERS, dtype=np.int64)
+        self.registers[evaluate.NODE] = NOTHING
+        self.latest = int(evaluate.NO_BOUND)  # the time of the last event seen
+        self._stack = Stack(*(np.empty(256, dtype=np.int64) for _ in Stack._fields))
+        self._output = _new_output(_FIRST_OUTPUT)
+
+    def step(self, batch: Batch, report_from: int = 0) -> Found:
+        """The matches that end in the batch, at the position `report_from` or later."""
+        self._grow_partitions(len(self._reader.keys) if self.rules.keyed else 1)
+        self.registers[evaluate.CURSOR] = 0
+        pieces: list[Piece] = []
+        while True:
+            status = evaluate.advance(
+                self.programs.tables(),
+                self.arena,
+                self.partitions,
+                self._stack,
+                self._output,
+                self.registers,
+                batch,
+                self.rules,
+                report_from,
+            )
+            if status == evaluate.DONE:
+                break
+            self._provide(status, batch, pieces)
+        if len(batch.times):
+            self.latest = int(batch.times[-1])
+        pieces.append(self._take_output())
+        found = Found(tuple(pieces), self.plan.marks)
+        if self.plan.chooses:
+            return select(found, self.plan.selector, self.plan.reported_marks, self.plan.query.limit)
+        return found
+
+    def _provide(self, status: int, batch: Batch, pieces: list[Piece]) -> None:
+        """Makes what the evaluator stopped for."""
+        match status:
+            case evaluate.NEEDS_PROGRAM:
+                self._learn(batch)
+            case evaluate.NEEDS_NODES:
+                self._make_room(batch)
+            case evaluate.NEEDS_OUTPUT:
+                size = 2 * len(self._output.position)
+                if self.registers[evaluate.MATCHES]:
+                    pieces.append(self._take_output())
+                    size = min(size, _MOST_OUTPUT)
+                self._output = _new_output(size)
+            case evaluate.NEEDS_STACK:
+                self._stack = Stack(*(np.concatenate([part, np.empty_like(part)]) for part in self._stack))
+
+    def _learn(self, batch: Batch) -> None:
+        cursor = self.registers[evaluate.CURSOR]
+        k = batch.partitions[cursor] if self.rules.keyed else 0
+        if self.programs.full:
+            self.partitions.configuration[:] = self.programs.forget(self.partitions.configuration)
+        self.programs.learn(int(self.partitions.configuration[k]), int(batch.classes[cursor]))
+        self._grow_partitions(len(self.partitions.configuration))
+
+    def _make_room(self, batch: Batch) -> None:
+        """Drops the nodes that no window holds any more; where that is not enough, makes the structure larger."""
+        cursor = int(self.registers[evaluate.CURSOR])
+        if len(batch.times):
+            self.latest = int(batch.times[cursor])
+        self.collect(batch.base + cursor)
+        if 2 * self.arena.used[USED] > len(self.arena.node):
+            self.arena = grown(self.arena, 2 * len(self.arena.node))
+
+    def collect(self, position: int) -> None:
+        """Keeps only what the next event, at this position, could still be joined with."""
+        if self.rules.consume == evaluate.CONSUME_ANY:
+            self.partitions.slots[self.partitions.epoch != self.registers[evaluate.EPOCH]] = NOTHING
+        collect(*self.arena, self.partitions.slots, *self._lows(position))
+
+    def _lows(self, position: int) -> tuple[Positions, Positions]:
+        """For each partition the earliest start that its next event could still be reported with."""
+        rules, count = self.rules, len(self.partitions.configuration)
+        none = np.full(count, evaluate.NO_BOUND, dtype=np.int64)
+        ranks = self.partitions.count if rules.keyed else np.full(count, position, dtype=np.int64)
+        by_events = none if rules.events == evaluate.NO_BOUND else ranks - rules.events + 1
+        if rules.ticks == evaluate.NO_BOUND:
+            return by_events, none
+        earliest = max(self.latest - rules.ticks, evaluate.NO_BOUND)
+        return np.full(count, earliest, dtype=np.int64), by_events
+
+    def _grow_partitions(self, count: int) -> None:
+        """Room for so many partitions, and for as many slots as a configuration has."""
+        old = self.partitions
+        rows, width = old.slots.shape
+        if count <= rows and self.programs.width <= width:
+            return
+        more = max(count, 2 * rows) - rows if count > rows else 0
+        slots = np.full((rows + more, max(width, self.programs.width)), NOTHING, dtype=np.int64)
+        slots[:rows, :width] = old.slots
+        self.partitions = Partitions(
+            np.concatenate([old.configuration, np.zeros(more, dtype=np.int32)]),
+            slots,
+            np.concatenate([old.count, np.zeros(more, dtype=np.int64)]),
+            np.concatenate([old.epoch, np.zeros(more, dtype=np.int64)]),
+        )
+
+    def _take_output(self) -> Piece:
+        """What was written so far. Full buffers are handed over, small ones copied and used again."""
+        matches, events = (int(self.registers[r]) for r in (evaluate.MATCHES, evaluate.POSITIONS))
+        out = self._output
+        self.registers[[evaluate.MATCHES, evaluate.POSITIONS]] = 0
+        whole = Piece(out.start, out.end, out.offset, out.position, out.mark)
+        if 2 * events > len(out.position):
+            self._output = _new_output(len(out.position))
+            return whole.first(matches)
+        return whole.first(matches).copy()
+
+
+class Runner:
+    """One query over one stream that arrives in batches. `push` gives the matches that end in each."""
+
+    def __init__(self, plan: Plan, tick: int | None, *, configurations: int = 4096) -> None:
+        self.plan = plan
+        self.reader = Reader(plan, tick)
+        self.evaluator = Evaluator(plan, tick, self.reader, configurations=configurations)
+        self.position = 0
+
+    def push(self, events: EventStream) -> Found:
+        """The matches that end in these events, which follow those of earlier calls."""
+        found = self.evaluator.step(self.reader.read(events, self.position))
+        self.position += len(events)
+        return found
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes the match structure holds now."""
+        return int(self.evaluator.arena.used[USED])
+
+    def save(self) -> bytes:
+        """The state between two batches; `load` goes on from it exactly."""
+        from ensue.kernels.state import save
+
+        return save(self)
+
+    def load(self, state: bytes) -> None:
+        """Takes over a state that a runner of the same query saved."""
+        from ensue.kernels.state import load
+
+        load(self, state)
+
+
+def _new_output(events: int) -> Output:
+    matches = max(events // 2, 1)
+    return Output(
+        start=np.empty(matches, dtype=np.int64),
+        end=np.empty(matches, dtype=np.int64),
+        offset=np.zeros(matches + 1, dtype=np.int64),
+        position=np.empty(events, dtype=np.int64),
+        mark=np.empty(events, dtype=np.uint16),
+    )

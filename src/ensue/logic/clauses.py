@@ -1,0 +1,122 @@
+"""Conditions as clauses of parts that each concern one variable: the unary fragment (Grez, section 5.2)."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Container
+from dataclasses import dataclass
+from typing import Any
+
+from ensue.language import ast
+from ensue.logic.scope import always_marked, bindings, chosen_of, variables_of
+
+#: A conjunction of disjunctions may explode when written out; no query that a person writes comes near.
+MAX_CLAUSES = 200
+
+
+@dataclass(frozen=True)
+class Part:
+    """Every event of the variable satisfies the condition, over bare names; with `exists`, some event does."""
+
+    variable: str
+    condition: ast.Expression
+    exists: bool = False
+
+
+Clause = frozenset[Part]
+_FALSE = ast.Literal(False, ast.LiteralType.BOOLEAN)
+
+
+class NotUnary(Exception):
+    """A condition that relates several events, or an event outside the filter's own pattern."""
+
+    def __init__(self, part: ast.Expression, what: str) -> None:
+        self.part = part
+        self.what = what
+        super().__init__(what)
+
+
+def clauses_of(p: ast.Filter) -> list[Clause]:
+    """The clauses of the filter's condition, all of which must hold.
+
+    >>> from ensue.language.parser import parse_pattern
+    >>> f = parse_pattern("A AS x ; B AS y FILTER x.v > 1 AND (x.w = 2 OR y.w = 3)")
+    >>> [sorted(part.variable for part in clause) for clause in clauses_of(f)]
+    [['x'], ['x', 'y']]
+    """
+    own = bindings(p.body)
+    clauses = [_merged(c) for c in _conjunctive(p.condition, own, negated=False)]
+    # Where a variable marks nothing the whole filter holds: "each of its events is FALSE" says just that.
+    may_be_empty = chosen_of(p.condition) - always_marked(p.body)
+    return [c | {Part(x, _FALSE) for x in may_be_empty - {part.variable for part in c}} for c in clauses]
+
+
+_Raw = list[tuple[Part, bool]]  # parts of a clause; True where the part is about one chosen event, not x[g]
+
+
+def _conjunctive(e: ast.Expression, own: Container[str], *, negated: bool) -> list[_Raw]:
+    match e:
+        case ast.Unary(operator="NOT"):
+            return _conjunctive(e.operand, own, negated=not negated)
+        case ast.Binary(operator="AND" | "OR") if _splits(e):
+            left = _conjunctive(e.left, own, negated=negated)
+            right = _conjunctive(e.right, own, negated=negated)
+            if (e.operator == "AND") != negated:
+                return left + right
+            if len(left) * len(right) > MAX_CLAUSES:
+                raise NotUnary(e, "a condition whose clauses are too many")
+            return [a + b for a in left for b in right]
+        case ast.Each():
+            _known(e, e.variable, own)
+            condition = ast.Unary("NOT", e.condition) if negated else e.condition
+            return [[(Part(e.variable, condition, exists=negated), False)]]
+    return [[(_part(e, own, negated), True)]]
+
+
+def _splits(e: ast.Binary) -> bool:
+    """A condition of one chosen event is one test, however it is made up."""
+    return len(variables_of(e)) != 1 or any(ast.find(e, ast.Each))
+
+
+def _part(e: ast.Expression, own: Container[str], negated: bool) -> Part:
+    variables = variables_of(e)
+    if len(variables) != 1:
+        what = "a condition that relates several events" if variables else "a condition that concerns no event"
+        raise NotUnary(e, what)
+    (x,) = variables
+    _known(e, x, own)
+    test = bare(e)
+    return Part(x, ast.Unary("NOT", test) if negated else test)
+
+
+def _known(e: ast.Expression, variable: str, own: Container[str]) -> None:
+    if variable not in own:
+        raise NotUnary(e, "a condition on an event outside the filter's own pattern")
+
+
+def _merged(raw: _Raw) -> Clause:
+    """Parts about the same chosen event are one test of that event."""
+    tests: dict[str, ast.Expression] = {}
+    parts: set[Part] = set()
+    for part, chosen in raw:
+        if not chosen:
+            parts.add(part)
+        elif part.variable in tests:
+            tests[part.variable] = ast.Binary("OR", tests[part.variable], part.condition)
+        else:
+            tests[part.variable] = part.condition
+    return frozenset(parts | {Part(x, test) for x, test in tests.items()})
+
+
+def bare(e: ast.Expression) -> ast.Expression:
+    """The expression with `x.a` written as `a`, so that the same test of different variables is one predicate."""
+    if isinstance(e, ast.Attribute):
+        return ast.Name(e.name)
+    changes: dict[str, Any] = {}
+    for f in dataclasses.fields(e):
+        value = getattr(e, f.name)
+        if isinstance(value, ast.Expression):
+            changes[f.name] = bare(value)
+        elif isinstance(value, tuple):
+            changes[f.name] = tuple(bare(v) if isinstance(v, ast.Expression) else v for v in value)
+    return dataclasses.replace(e, **changes)

@@ -1,0 +1,145 @@
+"""The plan of a query: its automaton, its window, and the rules by which complex events are reported."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+
+from ensue.automata.build import Unsupported, build, project, strict
+from ensue.automata.model import Automaton, Marks
+from ensue.automata.predicates import Predicate, predicates_of
+from ensue.errors import Problem, ProblemKind, QueryError
+from ensue.language import ast
+from ensue.language.printer import print_query
+from ensue.logic.check import Checked
+from ensue.logic.clauses import NotUnary
+from ensue.logic.outputs import projected
+from ensue.rewrite import RULES, rewrite
+from ensue.rewrite.lift_windows import lift_windows
+
+#: Marks are stored in 16 bits and predicates of an event in one word.
+MAX_MARKS = 2**16 - 1
+MAX_PREDICATES = 63
+#: The selectors that compare complex events with each other.
+CHOOSING = (ast.Selector.NEXT, ast.Selector.LAST, ast.Selector.MAX)
+
+
+@dataclass(frozen=True)
+class Window:
+    """How far apart the ends of a complex event may be: in events, in time, in both; None is no bound."""
+
+    events: int | None = None
+    time: ast.Bound | None = None
+
+    def ticks(self, tick: int | None) -> int | None:
+        """The largest whole number of ticks that lies in the window's time, or None where it has none."""
+        if self.time is None:
+            return None
+        assert tick is not None, "a query that compares times runs over a stream whose unit is known"
+        length = self.time.duration.nanoseconds() / tick
+        whole = length.numerator // length.denominator
+        return whole - 1 if whole == length and not self.time.inclusive else whole
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the automaton engine runs. It holds no data and pickles."""
+
+    checked: Checked
+    steps: tuple[tuple[str, ast.Pattern], ...]  # the formula after each rewriting rule
+    automaton: Automaton
+    window: Window
+    selector: ast.Selector
+    kept: Marks  # the variables that the items use
+
+    @property
+    def query(self) -> ast.Query:
+        return self.checked.query
+
+    @property
+    def chooses(self) -> bool:
+        """Whether a selector compares the complex events of an end with each other."""
+        return self.selector in CHOOSING
+
+    @cached_property
+    def predicates(self) -> list[Predicate]:
+        return predicates_of(t.guard for t in self.automaton.transitions)
+
+    @cached_property
+    def marks(self) -> list[Marks]:
+        """The sets of variables that transitions mark, by number; 0 is no mark."""
+        used = {t.marks for t in self.automaton.transitions if t.marks}
+        return [frozenset(), *sorted(used, key=sorted)]
+
+    @cached_property
+    def reported_marks(self) -> list[Marks]:
+        """The sets of variables by the numbers that matches are reported with."""
+        return list(dict.fromkeys(m & self.kept for m in self.marks)) if self.chooses else self.marks
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Tells queries apart whose saved states must not be mixed."""
+        return hashlib.sha256(print_query(self.query).encode()).hexdigest()
+
+
+def compile_plan(checked: Checked, *, rewriting: bool = True) -> Plan:
+    """The plan of a query; raises QueryError where the automaton engine does not evaluate a part of it."""
+    query = checked.query
+    steps = rewrite(query.pattern, RULES if rewriting else ())
+    try:
+        selector, pattern = _peel_selector(query, steps[-1][1])
+        pattern, window = _peel_windows(pattern)
+        automaton = build(pattern)
+        if selector is ast.Selector.STRICT:
+            automaton = strict.construct(automaton)
+        kept = projected(checked.outputs)
+        if selector not in CHOOSING:
+            # The items project: determinisation then reports once what agrees on the variables that they use.
+            # A selector that chooses does so before the projection, with all marks.
+            automaton = project.construct(automaton, kept)
+        plan = Plan(checked, tuple(steps), automaton, window, selector, kept)
+        if len(plan.predicates) > MAX_PREDICATES:
+            raise Unsupported(query, f"a query with more than {MAX_PREDICATES} different conditions")
+        if len(plan.marks) > MAX_MARKS:
+            raise Unsupported(query, f"a query with more than {MAX_MARKS} different sets of marks")
+        return plan
+    except (Unsupported, NotUnary) as e:
+        message = f"the automaton engine does not evaluate {e.what}"
+        problem = Problem(ProblemKind.UNSUPPORTED, message, e.part.span, "engine='auto' takes one that does")
+        raise QueryError(checked.text, [problem]) from None
+
+
+def _peel_selector(query: ast.Query, p: ast.Pattern) -> tuple[ast.Selector, ast.Pattern]:
+    """`SELECT ALL ... WHERE NEXT(p)` is `SELECT NEXT ... WHERE p`.
+
+    Not with CONSUME BY, which takes candidates away from a query's selector but not from one inside the pattern.
+    """
+    if query.selector is ast.Selector.ALL and query.consume is ast.Consume.NONE and isinstance(p, ast.Select):
+        return p.selector, lift_windows(p.body)
+    return query.selector, p
+
+
+def _peel_windows(p: ast.Pattern) -> tuple[ast.Pattern, Window]:
+    """The pattern without the upper bounds on its whole length, which the match structure keeps."""
+    events: int | None = None
+    time: ast.Bound | None = None
+    while isinstance(p, ast.Within):
+        window = p.window
+        if isinstance(window, ast.EventCount):
+            events = window.count if events is None else min(events, window.count)
+        elif window.high is None or not _from_zero(window.low):
+            break
+        elif time is None or _tighter(window.high, time):
+            time = window.high
+        p = p.body
+    return p, Window(events, time)
+
+
+def _from_zero(low: ast.Bound | None) -> bool:
+    return low is None or (low.inclusive and low.duration.nanoseconds() == 0)
+
+
+def _tighter(a: ast.Bound, b: ast.Bound) -> bool:
+    length, other = a.duration.nanoseconds(), b.duration.nanoseconds()
+    return length < other or (length == other and not a.inclusive)

@@ -1,0 +1,72 @@
+"""The automaton engine gives what the reference gives: 20,000 random queries over random streams.
+
+Each is run with rewriting or without, cut into random batches, and restored from its saved state at random cuts; the
+order must be that of one batch. What the engine does not evaluate it must refuse as unsupported, never with a crash.
+"""
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from random import Random
+
+import pytest
+from engines import found_events, plan_of, run_at_once, run_in_pieces
+from strategies import events_table, random_query, random_stream
+
+from ensue import reference
+from ensue.events import read_events
+from ensue.language.parser import parse_query
+from ensue.language.printer import print_query
+from ensue.logic.check import check
+
+TOLD = "seed {}:\n{}\nover {}"
+
+
+def compare(seed: int) -> str:
+    """Runs one random query both ways; says what became of it."""
+    rng = Random(seed)
+    text = print_query(random_query(rng))
+    events = random_stream(rng, 12)
+    query = parse_query(text)
+    stream = read_events(events_table(events), query.streams, unit="s")
+    checked = check(query, text, stream.schema)
+    plan = plan_of(checked, rewriting=rng.random() < 0.7)
+    if plan is None:
+        return "refused"
+    told = TOLD.format(seed, text, events)
+    wanted = found_events(reference.evaluate(checked, stream))
+    found = run_in_pieces(plan, stream, rng)
+    assert len(found) == len(set(found)), told
+    if query.limit is None:
+        assert not set(wanted) ^ set(found), told
+    else:
+        assert Counter(end for _, end, _ in wanted) == Counter(end for _, end, _ in found), told
+    assert run_at_once(plan, stream) == found, told
+    return "compared"
+
+
+@pytest.mark.parametrize("first", range(0, 20_000, 1_000))
+def test_random_queries(first):
+    became = Counter(compare(seed) for seed in range(first, first + 1_000))
+    assert became["compared"] > 300
+
+
+def test_random_queries_without_the_compiler():
+    """The same code with the JIT off: a sample, since it is slow then."""
+    code = (
+        "import sys; sys.path[:0] = sys.argv[1:]\n"
+        "from test_fuzz import compare\n"
+        "print(sum(compare(seed) == 'compared' for seed in range(50_000, 50_150)))"
+    )
+    here = Path(__file__).parent
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(here), str(here.parent / "support")],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 40

@@ -1,0 +1,192 @@
+"""Running the engine: batches, saved states, threads, memory, limits."""
+
+import os
+import subprocess
+import sys
+from random import Random
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from engines import found_events, plan_of
+
+from ensue import reference
+from ensue.engine import run_plan
+from ensue.errors import EngineError
+from ensue.events import read_events
+from ensue.kernels.arena import USED
+from ensue.kernels.runner import Runner
+from ensue.language.parser import parse_query
+from ensue.logic.check import check
+
+
+def stream_of(events: int, types: int = 6, keys: int = 5, seed: int = 0) -> pa.Table:
+    rng = np.random.default_rng(seed)
+    return pa.table(
+        {
+            "time": pa.array(np.cumsum(rng.integers(0, 3, events))),
+            "type": pa.array([chr(ord("A") + t) for t in rng.integers(0, types, events)]),
+            "k": pa.array(rng.integers(0, keys, events)),
+            "name": pa.array([f"n{k}" for k in rng.integers(0, keys, events)]),
+            "v": pa.array(rng.integers(0, 100, events), mask=rng.random(events) < 0.1),
+        }
+    )
+
+
+def prepared(text: str, table: pa.Table):
+    query = parse_query(text)
+    stream = read_events(table, query.streams, unit="s")
+    checked = check(query, text, stream.schema)
+    return plan_of(checked), stream, checked
+
+
+QUERIES = [
+    "SELECT * FROM S WHERE A ; B ; C WITHIN 20 EVENTS",
+    "SELECT * FROM S WHERE A ; B ; C WITHIN 15 s",
+    "SELECT * FROM S WHERE A ; B+ ; C WITHIN 12 EVENTS WITHIN 12 s",
+    "SELECT * FROM S WHERE A AS x ; B AS y FILTER PREV(x.v, 2) > 50 AND y.v > PREV(y.v) WITHIN 30 EVENTS",
+    "SELECT A FROM S WHERE A ; (B OR C)+ ; D WITHIN 10 EVENTS",
+    "SELECT * FROM S WHERE A ; B ; C PARTITION BY k WITHIN 15 EVENTS",
+    "SELECT * FROM S WHERE A AS x ; B FILTER PREV(x.v) < 50 PARTITION BY k, name WITHIN 60 s",
+    "SELECT * FROM S WHERE A ; B+ ; C PARTITION BY k CONSUME BY PARTITION",
+    "SELECT * FROM S WHERE A ; B ; C PARTITION BY k CONSUME BY ANY",
+    "SELECT NEXT * FROM S WHERE A ; B+ ; C WITHIN 12 EVENTS",
+    "SELECT LAST * FROM S WHERE A ; B+ ; C PARTITION BY k WITHIN 10 EVENTS",
+    "SELECT MAX B FROM S WHERE A ; B+ ; C WITHIN 10 EVENTS",
+    "SELECT * FROM S WHERE A ; NOT B ; C WITHIN 20 EVENTS LIMIT 2",
+]
+
+
+@pytest.mark.parametrize("text", QUERIES)
+def test_any_number_of_threads_and_any_batches_give_the_same_in_the_same_order(text, monkeypatch):
+    monkeypatch.setattr("ensue.engine.SMALL", 100)
+    plan, stream, _ = prepared(text, stream_of(4000))
+    wanted = found_events(run_plan(plan, stream, threads=1))
+    assert wanted
+    for threads, batch in ((1, 137), (2, 1 << 20), (3, 500), (5, 999)):
+        assert found_events(run_plan(plan, stream, threads=threads, batch=batch)) == wanted, (threads, batch)
+
+
+@pytest.mark.parametrize("text", QUERIES)
+def test_the_engine_equals_the_reference(text):
+    plan, stream, checked = prepared(text, stream_of(48, types=6, seed=3))
+    found = found_events(run_plan(plan, stream, threads=1))
+    wanted = found_events(reference.evaluate(checked, stream))
+    if plan.query.limit:
+        assert sorted(e for _, e, _ in found) == sorted(e for _, e, _ in wanted)
+    else:
+        assert not set(found) ^ set(wanted)
+    assert len(found) == len(wanted)
+
+
+@pytest.mark.parametrize("text", QUERIES)
+def test_a_state_is_restored_exactly_at_every_cut(text):
+    plan, stream, _ = prepared(text, stream_of(300))
+    wanted = found_events(Runner(plan, stream.tick).push(stream))
+    rng = Random(1)
+    for cut in sorted(rng.sample(range(300), 12)):
+        first = Runner(plan, stream.tick)
+        found = found_events(first.push(stream.slice(0, cut)))
+        second = Runner(plan, stream.tick)
+        second.load(first.save())
+        assert found + found_events(second.push(stream.slice(cut, 300))) == wanted, cut
+
+
+def test_a_state_of_another_query_is_refused():
+    plan, stream, _ = prepared(QUERIES[0], stream_of(10))
+    other, _, _ = prepared(QUERIES[1], stream_of(10))
+    with pytest.raises(EngineError, match="belongs to another query"):
+        Runner(other, stream.tick).load(Runner(plan, stream.tick).save())
+
+
+def test_a_state_of_another_version_is_refused(monkeypatch):
+    plan, stream, _ = prepared(QUERIES[0], stream_of(10))
+    monkeypatch.setattr("ensue.kernels.state.VERSION", 99)
+    state = Runner(plan, stream.tick).save()
+    monkeypatch.undo()
+    with pytest.raises(EngineError, match="of version 99"):
+        Runner(plan, stream.tick).load(state)
+
+
+@pytest.mark.parametrize("damage", [b"", b"nonsense", b"PK\x03\x04 cut short"])
+def test_a_damaged_state_is_refused(damage):
+    plan, stream, _ = prepared(QUERIES[0], stream_of(10))
+    with pytest.raises(EngineError, match="cannot be read"):
+        Runner(plan, stream.tick).load(damage)
+
+
+def test_memory_is_that_of_the_window_not_of_the_stream():
+    plan, stream, _ = prepared("SELECT * FROM S WHERE A ; B ; C ; Z WITHIN 1000 EVENTS", stream_of(200_000))
+    runner = Runner(plan, stream.tick)
+    sizes = []
+    for start in range(0, 200_000, 20_000):
+        runner.push(stream.slice(start, 20_000))
+        sizes.append(len(runner.evaluator.arena.node))
+    assert sizes[-1] == sizes[0]
+    runner.evaluator.collect(runner.position)
+    assert runner.nodes < 1000
+
+
+def test_memory_without_a_window_grows_only_with_what_can_still_match():
+    """Consumption drops all partial matches, so their nodes go."""
+    plan, stream, _ = prepared("SELECT * FROM S WHERE A ; B CONSUME BY PARTITION", stream_of(200_000))
+    runner = Runner(plan, stream.tick)
+    runner.push(stream)
+    assert len(runner.evaluator.arena.node) <= 1 << 14
+
+
+def test_a_hostile_query_is_bounded():
+    """Each B may or may not be the one 14 before the end: the subsets are more than are kept at a time."""
+    text = "SELECT x FROM S WHERE A AS x ; (B : ANY{12}) ; C WITHIN 40 EVENTS"
+    plan, stream, checked = prepared(text, stream_of(120, types=3, seed=5))
+    runner = Runner(plan, stream.tick, configurations=8)
+    found = found_events(runner.push(stream))
+    assert not set(found) ^ set(found_events(reference.evaluate(checked, stream)))
+    assert len(runner.evaluator.programs.configurations) <= 10
+
+
+def test_no_window_and_a_million_partial_matches():
+    table = pa.table({"time": pa.array(np.arange(1001)), "type": pa.array(["A"] * 1000 + ["B"])})
+    plan, stream, _ = prepared("SELECT * FROM S WHERE A ; A ; B", table)
+    found = run_plan(plan, stream)
+    assert len(found) == 1000 * 999 // 2
+    assert found.marked == 3 * len(found)
+
+
+def test_a_match_longer_than_the_output_and_the_stack():
+    table = pa.table({"time": pa.array(np.arange(100_002)), "type": pa.array(["B"] * 100_001 + ["C"])})
+    plan, stream, _ = prepared("SELECT * FROM S WHERE B:{100000} : C", table)
+    assert plan is None  # too large an automaton
+    plan, stream, _ = prepared("SELECT LAST * FROM S WHERE B:+ ; C WITHIN 200000 EVENTS LIMIT 1", table.slice(99_000))
+    found = run_plan(plan, stream)
+    assert len(found) == 1
+    assert found.marked == 1002
+
+
+def test_far_times_do_not_wrap_around():
+    least = int(np.iinfo(np.int64).min)
+    table = pa.table({"time": pa.array([least, least + 1, 0, 2**62]), "type": pa.array(["A", "B", "A", "B"])})
+    plan, stream, checked = prepared("SELECT * FROM S WHERE A ; B WITHIN 5 s", table)
+    assert found_events(run_plan(plan, stream)) == found_events(reference.evaluate(checked, stream))
+
+
+def test_the_automaton_is_the_same_in_every_process():
+    """Saved states name its states, so they must not depend on the hashing of strings."""
+    code = (
+        "from ensue.automata.build import build; from ensue.language.parser import parse_pattern\n"
+        "p = parse_pattern('(A AS x OR B AS y) ALL (C AS z ; NOT (D ; E) ; (A UNLESS B)) FILTER x.v > 1 OR z.v > 2')\n"
+        "print([(t.source, t.target, sorted(t.marks), sorted(map(str, t.guard))) for t in build(p).transitions])"
+    )
+    texts = set()
+    for seed in ("0", "1", "2"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+        texts.add(done.stdout)
+    assert len(texts) == 1
+
+
+def test_a_runner_tells_how_many_nodes_it_holds():
+    plan, stream, _ = prepared(QUERIES[0], stream_of(100))
+    runner = Runner(plan, stream.tick)
+    runner.push(stream)
+    assert runner.nodes == runner.evaluator.arena.used[USED] > 0

@@ -1,0 +1,127 @@
+"""The builder and the text make the same AST, method by method."""
+
+import pytest
+
+from ensue.language.builder import ANY, attribute, call, select, types, variables
+from ensue.language.parser import parse_expression, parse_pattern, parse_query
+
+A, B, C = types("A", "B", "C")
+x, y = variables("x", "y")
+
+EXPRESSIONS = [
+    (x.v == 1, "x.v = 1"),
+    (x.v != y.v, "x.v <> y.v"),
+    (x.v < 1, "x.v < 1"),
+    (x.v <= 1, "x.v <= 1"),
+    (x.v > 1, "x.v > 1"),
+    (x.v >= 1, "x.v >= 1"),
+    (1 < x.v, "x.v > 1"),  # noqa: SIM300  # Python asks the right side
+    (x.v + 1, "x.v + 1"),
+    (1 + x.v, "1 + x.v"),
+    (x.v - 1, "x.v - 1"),
+    (1 - x.v, "1 - x.v"),
+    (x.v * 2, "x.v * 2"),
+    (2 * x.v, "2 * x.v"),
+    (x.v / 2, "x.v / 2"),
+    (2 / x.v, "2 / x.v"),
+    (x.v % 2, "x.v % 2"),
+    (-x.v, "-x.v"),
+    ((x.v + 1) * 2, "(x.v + 1) * 2"),
+    (x.v - (y.v - 1), "x.v - (y.v - 1)"),
+    ((x.v > 1) & (x.k < 2), "x.v > 1 AND x.k < 2"),
+    ((x.v > 1) & ((x.k < 2) | (x.k > 3)), "x.v > 1 AND (x.k < 2 OR x.k > 3)"),
+    (~(x.v > 1), "NOT x.v > 1"),
+    (x.name.concat("!"), "x.name || '!'"),
+    (x.v.is_null(), "x.v IS NULL"),
+    (x.v.is_not_null(), "x.v IS NOT NULL"),
+    (x.v.isin(1, 2), "x.v IN (1, 2)"),
+    (x.v.not_in(1, y.v), "x.v NOT IN (1, y.v)"),
+    (x.v.between(1, 2), "x.v BETWEEN 1 AND 2"),
+    (x.name.like("a%"), "x.name LIKE 'a%'"),
+    (x["odd name"] == x["select"], "x.`odd name` = x.select"),
+    (x.each(attribute("v") > 1), "x[v > 1]"),
+    (call("PREV", x.v, 2) > 0, "prev(x.v, 2) > 0"),
+    (call("count", x), "count(x)"),
+    (x.v == None, "x.v = NULL"),  # noqa: E711  # it builds an expression
+    (x.flag == True, "x.flag = TRUE"),  # noqa: E712
+    (x.v == -1, "x.v = -1"),
+    (x.v == 0.5, "x.v = 0.5"),
+    (x.v == -0.5, "x.v = -0.5"),
+    (x.name == "it's", "x.name = 'it''s'"),
+]
+
+PATTERNS = [
+    (A, "A"),
+    (ANY, "ANY"),
+    (A.named(x), "A AS x"),
+    (A.named(x).where(x.v > 1), "A AS x FILTER x.v > 1"),
+    ((A >> B).within("5 s"), "A ; B WITHIN 5 s"),
+    ((A >> B).within("> 2 s, <= 5 s"), "A ; B WITHIN [> 2 s, <= 5 s]"),
+    ((A >> B).within("[2 s .. 5 s]"), "A ; B WITHIN [2 s .. 5 s]"),
+    ((A >> B).within(3), "A ; B WITHIN 3 EVENTS"),
+    (A >> B >> C, "A ; B ; C"),
+    (A >> (B >> C), "A ; (B ; C)"),
+    (A.then(B), "A ; B"),
+    (A.then(B, gap="1 s"), "A ;[<= 1 s] B"),
+    (A.then(B, "> 1.5 min"), "A ;[> 1.5 min] B"),
+    (A.directly(B), "A : B"),
+    (A.directly(B, gap="= 1 s"), "A :[= 1 s] B"),
+    (A | B | C, "A OR B OR C"),
+    (A & B, "A AND B"),
+    ((A | B) & C, "(A OR B) AND C"),
+    (A.all(B), "A ALL B"),
+    ((A >> B).unless(C), "A ; B UNLESS C"),
+    (A.without(C, then=B), "A ; NOT C ; B"),
+    (A.repeated(), "A+"),
+    (A.repeated(directly=True), "A:+"),
+    (A.repeated(gap="1 s"), "A+[<= 1 s]"),
+    (A.repeated(directly=True, gap="< 1 s"), "A:+[< 1 s]"),
+    (A.repeated(2), "A{2,}"),
+    (A.repeated(2, 2), "A{2}"),
+    (A.repeated(1, 3), "A{1,3}"),
+    (A.repeated(2, 3, directly=True), "A:{2,3}"),
+    ((A >> B).repeated(), "(A ; B)+"),
+    (A.optional() >> B, "A? ; B"),
+    ((A >> B).strict(), "STRICT(A ; B)"),
+    ((A >> B).next(), "NEXT(A ; B)"),
+    ((A >> B).last(), "LAST(A ; B)"),
+    ((A >> B).max(), "MAX(A ; B)"),
+    ((A.named(x) >> B.named(y)).project(x, y), "PROJECT x, y (A AS x ; B AS y)"),
+    (A.project(), "PROJECT () (A)"),
+]
+
+pair = A.named(x) >> B.named(y)
+some = A.named(x) >> B.named(y).repeated()
+QUERIES = [
+    (select().from_("S").matching(A), "SELECT * FROM S WHERE A"),
+    (select(x, y.v).from_("S").matching(pair), "SELECT x, y.v FROM S WHERE A AS x ; B AS y"),
+    (
+        select(x, call("sum", y.v).named("total"), (x.v + 1).named("more")).from_("S").matching(some),
+        "SELECT x, sum(y.v) AS total, x.v + 1 AS more FROM S WHERE A AS x ; (B AS y)+",
+    ),
+    (select().from_("S", "R").matching(A), "SELECT * FROM S, R WHERE A"),
+    (select().from_("S").matching(A >> B).selecting("next"), "SELECT NEXT * FROM S WHERE A ; B"),
+    (select().from_("S").matching(A >> B).selecting("ALL"), "SELECT ALL * FROM S WHERE A ; B"),
+    (select().from_("S").matching(A).partition_by("k", "v"), "SELECT * FROM S WHERE A PARTITION BY k, v"),
+    (select().from_("S").matching(A).consume_by("any"), "SELECT * FROM S WHERE A CONSUME BY ANY"),
+    (select().from_("S").matching(A).limit(3), "SELECT * FROM S WHERE A LIMIT 3"),
+    (
+        select(x).from_("S").matching(pair.where(x.v == y.v).within("1 h")).partition_by("k").limit(1),
+        "SELECT x FROM S WHERE A AS x ; B AS y FILTER x.v = y.v WITHIN 1 h PARTITION BY k LIMIT 1",
+    ),
+]
+
+
+@pytest.mark.parametrize(("built", "text"), EXPRESSIONS, ids=[text for _, text in EXPRESSIONS])
+def test_expressions(built, text):
+    assert built.node == parse_expression(text)
+
+
+@pytest.mark.parametrize(("built", "text"), PATTERNS, ids=[text for _, text in PATTERNS])
+def test_patterns(built, text):
+    assert built.node == parse_pattern(text)
+
+
+@pytest.mark.parametrize(("built", "text"), QUERIES, ids=[text for _, text in QUERIES])
+def test_queries(built, text):
+    assert built.build() == parse_query(text)

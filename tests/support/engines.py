@@ -1,0 +1,60 @@
+"""The automaton engine under test conditions: cut into batches, saved and restored, with little room."""
+
+from __future__ import annotations
+
+from random import Random
+
+from membership import ComplexEvent
+
+from ensue.errors import ProblemKind, QueryError
+from ensue.events import EventStream
+from ensue.found import Found, joined
+from ensue.kernels.runner import Runner
+from ensue.logic.check import Checked
+from ensue.plan import Plan, compile_plan
+
+
+def plan_of(checked: Checked, *, rewriting: bool = True) -> Plan | None:
+    """The plan of a query, or None where the engine says that it does not evaluate it."""
+    try:
+        return compile_plan(checked, rewriting=rewriting)
+    except QueryError as e:
+        if any(p.kind is not ProblemKind.UNSUPPORTED for p in e.problems):
+            raise
+        return None
+
+
+def found_events(found: Found) -> list[ComplexEvent]:
+    """The matches in their order, as triples of start, end and marks."""
+    return [
+        (
+            int(found.start[m]),
+            int(found.end[m]),
+            frozenset(
+                (x, int(found.position[k]))
+                for k in range(found.offset[m], found.offset[m + 1])
+                for x in found.sets[found.mark[k]]
+            ),
+        )
+        for m in range(len(found))
+    ]
+
+
+def run_at_once(plan: Plan, stream: EventStream) -> list[ComplexEvent]:
+    return found_events(Runner(plan, stream.tick).push(stream))
+
+
+def run_in_pieces(plan: Plan, stream: EventStream, rng: Random) -> list[ComplexEvent]:
+    """Random batches, with few configurations remembered, and now and then a new runner from the saved state."""
+    runner = Runner(plan, stream.tick, configurations=rng.choice([1, 2, 4096]))
+    found = []
+    start = 0
+    while start < len(stream):
+        size = rng.choice([0, 1, 2, 3, len(stream)])
+        found.append(runner.push(stream.slice(start, size)))
+        start += size
+        if rng.random() < 0.3:
+            state = runner.save()
+            runner = Runner(plan, stream.tick)
+            runner.load(state)
+    return found_events(joined(found, plan.reported_marks))

@@ -1,0 +1,475 @@
+"""An oracle that checks instead of producing: is this complex event in the meaning of this pattern?
+
+Written from the language page, sections 3 to 6, and from nothing else: it shares the AST with the project and no
+more. `Membership.holds` takes a pattern and a finished complex event and takes both apart, from the top down; where
+a definition says "there is", it tries everything. The meaning of a pattern is then every candidate that holds,
+so it is of use for a handful of events only.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+from ensue.language import ast
+
+#: What a complex event marks: pairs of a variable and a position.
+Mu = frozenset[tuple[str, int]]
+ComplexEvent = tuple[int, int, Mu]
+#: The events of the outer single variables.
+Env = tuple[tuple[str, int], ...]
+Event = dict[str, Any]
+
+SECOND = 10**9
+
+
+class Membership:
+    """The meanings of patterns over one stream, whose events have a `time` in seconds."""
+
+    def __init__(self, events: list[Event]) -> None:
+        self.events = events
+        self._known: dict[Any, Any] = {}
+        # By the id of a pattern: the pattern (so that the id stays its own), its singles, the names in its filters.
+        self._scopes: dict[int, tuple[ast.Pattern, set[str], set[str]]] = {}
+
+    # ------------------------------------------------------------ meanings, by trying every candidate
+
+    def meaning(self, p: ast.Pattern) -> set[ComplexEvent]:
+        """Every complex event of a pattern."""
+        n = len(self.events)
+        return {(i, j, mu) for j in range(n) for i in range(j + 1) for mu in self._members(p, i, j, ())}
+
+    def work(self, p: ast.Pattern) -> int:
+        """Roughly how many candidates `meaning` has to try, those of hidden and absent patterns multiplied in."""
+        count = 1
+        for q in ast.find(p, ast.Pattern):
+            guesses = {ast.Project: "body", ast.Unless: "absent", ast.NotBetween: "absent"}.get(type(q))
+            inner = getattr(q, guesses) if guesses else q
+            if guesses or q is p or isinstance(q, ast.All):
+                one = singles(inner)
+                for x, where in self._may_mark(inner).items():
+                    count *= max(len(where), 1) if x in one else 2 ** len(where)
+        return count
+
+    def _members(self, p: ast.Pattern, i: int, j: int, env: Env) -> Iterator[Mu]:
+        one = singles(p)
+        choices = []
+        for x, where in self._may_mark(p).items():
+            inside = [k for k in where if i <= k <= j]
+            sizes = [1] if x in one else range(len(inside) + 1)
+            choices.append([[(x, k) for k in ks] for size in sizes for ks in itertools.combinations(inside, size)])
+        for marks in itertools.product(*choices):
+            mu = frozenset(itertools.chain(*marks))
+            if self.holds(p, i, j, mu, env):
+                yield mu
+
+    def _may_mark(self, p: ast.Pattern) -> dict[str, set[int]]:
+        """For each variable that `p` shows, the positions that it could mark at all."""
+        match p:
+            case ast.Type():
+                return {p.name: {k for k, e in enumerate(self.events) if e["type"] == p.name}}
+            case ast.Any():
+                return {}
+            case ast.As():
+                may = self._may_mark(p.body)
+                marked = set(range(len(self.events))) if one_event(p.body) else set().union(*may.values())
+                if one_event(p.body) and isinstance(p.body, ast.Type):
+                    marked = may[p.body.name]
+                return {**may, p.variable: may.get(p.variable, set()) | marked}
+            case ast.Project():
+                return {x: where for x, where in self._may_mark(p.body).items() if x in p.variables}
+        both: dict[str, set[int]] = {}
+        for part in shown_parts(p):
+            for x, where in self._may_mark(part).items():
+                both[x] = both.get(x, set()) | where
+        return both
+
+    # ------------------------------------------------------------ section 3, row by row
+
+    def holds(self, p: ast.Pattern, i: int, j: int, mu: Mu, env: Env = ()) -> bool:
+        """Whether `(i, j, mu)` is a complex event of `p`, where filters inside may speak of the events in `env`."""
+        if not all(i <= k <= j for _, k in mu):
+            return False
+        if id(p) not in self._scopes:
+            self._scopes[id(p)] = p, singles(p), spoken_of(p)
+        _, one, spoken = self._scopes[id(p)]
+        given = dict(env)
+        for x in one:
+            where = positions(mu, x)
+            if len(where) != 1:
+                return False
+            (given[x],) = where
+        env = tuple(sorted((x, k) for x, k in given.items() if x in spoken))
+        key = (id(p), i, j, mu, env)
+        if key not in self._known:
+            self._known[key] = self._holds(p, i, j, mu, env)
+        return self._known[key]
+
+    def _holds(self, p: ast.Pattern, i: int, j: int, mu: Mu, env: Env) -> bool:
+        match p:
+            case ast.Type():
+                return i == j and self.events[i]["type"] == p.name and mu == {(p.name, i)}
+            case ast.Any():
+                return i == j and not mu
+            case ast.As():
+                return self._named(p, i, j, mu, env)
+            case ast.Filter():
+                return self.holds(p.body, i, j, mu, env) and self._satisfied(p, mu, dict(env))
+            case ast.Optional():
+                return self.holds(p.body, i, j, mu, env)
+            case ast.Sequence() | ast.NotBetween():
+                if skippable(p.left) and self.holds(p.right, i, j, mu, env):
+                    return True
+                if skippable(p.right) and self.holds(p.left, i, j, mu, env):
+                    return True
+                return self._in_sequence(p, i, j, mu, env)
+            case ast.Iteration():
+                return self._rounds(p, p.low, p.high, i, j, mu, env)
+            case ast.Within():
+                return self._fits(p.window, i, j) and self.holds(p.body, i, j, mu, env)
+            case ast.Or():
+                return self.holds(p.left, i, j, mu, env) or self.holds(p.right, i, j, mu, env)
+            case ast.And():
+                return self.holds(p.left, i, j, mu, env) and self.holds(p.right, i, j, mu, env)
+            case ast.All():
+                return self._together(p, i, j, mu, env)
+            case ast.Unless():
+                return self.holds(p.body, i, j, mu, env) and not self._occurs(p.absent, i, j, env)
+            case ast.Select():
+                return self.holds(p.body, i, j, mu, env) and self._selected(p, j, support(mu), env)
+            case ast.Project():
+                return self._projected(p, i, j, mu, env)
+        raise AssertionError(p)
+
+    def _named(self, p: ast.As, i: int, j: int, mu: Mu, env: Env) -> bool:
+        """`p AS x`: without the marks that `AS x` adds it is of `p`, and they are what `AS x` adds."""
+        rest = frozenset(m for m in mu if m[0] != p.variable)
+        named = positions(mu, p.variable)
+        for own in subsets(named) if p.variable in shown(p.body) else [()]:
+            inner = rest | {(p.variable, k) for k in own}
+            added = {i} if one_event(p.body) else support(inner)
+            if named == set(own) | added and self.holds(p.body, i, j, inner, env):
+                return True
+        return False
+
+    def _splits(self, contiguous: bool, gap: ast.Interval | None, i: int, j: int, mu: Mu) -> Iterator[Any]:
+        """Every way to cut `(i, j, mu)` in two: an end, a start after it, the marks of the first and of the second."""
+        for end in range(i, j):
+            for start in range(end + 1, end + 2 if contiguous else j + 1):
+                before = frozenset(m for m in mu if m[1] <= end)
+                after = frozenset(m for m in mu if m[1] >= start)
+                if before | after == mu and (gap is None or self._apart(end, start, gap)):
+                    yield end, start, before, after
+
+    def _in_sequence(self, p: ast.Sequence | ast.NotBetween, i: int, j: int, mu: Mu, env: Env) -> bool:
+        plain = isinstance(p, ast.NotBetween)
+        for end, start, before, after in self._splits(
+            False if plain else p.contiguous, None if plain else p.gap, i, j, mu
+        ):
+            if (
+                self.holds(p.left, i, end, before, env)
+                and self.holds(p.right, start, j, after, env)
+                and not (plain and self._occurs(p.absent, end + 1, start - 1, env))
+            ):
+                return True
+        return False
+
+    def _rounds(self, p: ast.Iteration, low: int, high: int | None, i: int, j: int, mu: Mu, env: Env) -> bool:
+        if low <= 1 and self.holds(p.body, i, j, mu, env):
+            return True
+        if high == 1:
+            return False
+        return any(
+            self.holds(p.body, i, end, before, env)
+            and self._rounds(p, low - 1, None if high is None else high - 1, start, j, after, env)
+            for end, start, before, after in self._splits(p.contiguous, p.gap, i, j, mu)
+        )
+
+    def _together(self, p: ast.All, i: int, j: int, mu: Mu, env: Env) -> bool:
+        left, right = shown(p.left), shown(p.right)
+        same = singles(p.left) & singles(p.right)
+        only_left = frozenset(m for m in mu if m[0] not in right)
+        only_right = frozenset(m for m in mu if m[0] not in left)
+        shared = frozenset(m for m in mu if m[0] in left and m[0] in right)
+        spans = [(a, b) for a in range(i, j + 1) for b in range(a, j + 1)]
+        for marks1 in map(frozenset, subsets(shared)):
+            mu1 = only_left | marks1
+            of_left = [s for s in spans if self.holds(p.left, *s, mu1, env)]
+            for again in subsets(marks1) if of_left else ():
+                mu2 = only_right | (shared - marks1) | set(again)
+                if any(positions(mu1, x) != positions(mu2, x) for x in same):
+                    continue
+                of_right = [s for s in spans if self.holds(p.right, *s, mu2, env)]
+                if any((min(a, c), max(b, d)) == (i, j) for a, b in of_left for c, d in of_right):
+                    return True
+        return False
+
+    def _occurs(self, p: ast.Pattern, first: int, last: int, env: Env) -> bool:
+        """Whether some complex event of `p` starts and ends from `first` to `last`."""
+        return any(
+            True for i in range(first, last + 1) for j in range(i, last + 1) for _ in self._members(p, i, j, env)
+        )
+
+    def _selected(self, p: ast.Select, j: int, mine: set[int], env: Env) -> bool:
+        if p.selector is ast.Selector.STRICT:
+            return best(p.selector, mine, [])
+        key = ("supports", id(p), j, env)
+        if key not in self._known:
+            self._known[key] = [support(mu) for i in range(j + 1) for mu in self._members(p.body, i, j, env)]
+        return best(p.selector, mine, self._known[key])
+
+    def _projected(self, p: ast.Project, i: int, j: int, mu: Mu, env: Env) -> bool:
+        if any(x not in p.variables for x, _ in mu):
+            return False
+        return any(
+            frozenset(m for m in whole if m[0] in p.variables) == mu for whole in self._members(p.body, i, j, env)
+        )
+
+    def _fits(self, window: ast.Interval | ast.EventCount, i: int, j: int) -> bool:
+        return j - i < window.count if isinstance(window, ast.EventCount) else self._apart(i, j, window)
+
+    def _apart(self, i: int, j: int, interval: ast.Interval) -> bool:
+        distance = (self.events[j]["time"] - self.events[i]["time"]) * SECOND
+        low, high = interval.low, interval.high
+        if low is not None:
+            length = low.duration.amount * ast.NANOSECONDS[low.duration.unit]
+            if not (distance >= length if low.inclusive else distance > length):
+                return False
+        if high is not None:
+            length = high.duration.amount * ast.NANOSECONDS[high.duration.unit]
+            if not (distance <= length if high.inclusive else distance < length):
+                return False
+        return True
+
+    # ------------------------------------------------------------ section 4: filters
+
+    def _satisfied(self, p: ast.Filter, mu: Mu, env: dict[str, int]) -> bool:
+        own = shown(p.body)
+        chosen = sorted({n.variable for n in ast.find(p.condition, ast.Attribute)})
+        every = {n.variable for n in ast.find(p.condition, ast.Each)}
+        sets = {x: sorted(positions(mu, x)) if x in own else [env[x]] for x in {*chosen, *every}}
+        return all(
+            self._value(p.condition, dict(zip(chosen, choice, strict=True)), sets, None) is True
+            for choice in itertools.product(*(sets[x] for x in chosen))
+        )
+
+    def _value(self, e: ast.Expression, one: dict[str, int], sets: dict[str, list[int]], here: int | None) -> Any:
+        """A value, None for NULL. `here` is the event whose attributes bare names mean."""
+
+        def value(part: ast.Expression) -> Any:
+            return self._value(part, one, sets, here)
+
+        match e:
+            case ast.Literal():
+                return e.value
+            case ast.Name():
+                return self._attribute(here, e.name)
+            case ast.Attribute():
+                return self._attribute(one[e.variable], e.name)
+            case ast.Call(function="prev"):
+                term, *steps = e.arguments
+                position = here if isinstance(term, ast.Name) else one[term.variable]
+                return self._attribute(position - (value(steps[0]) if steps else 1), term.name)
+            case ast.Each():
+                return conjunction([self._value(e.condition, one, sets, k) for k in sets[e.variable]])
+            case ast.Unary(operator="NOT"):
+                return negation(value(e.operand))
+            case ast.Unary():
+                operand = value(e.operand)
+                return None if operand is None else -operand
+            case ast.Binary(operator="AND"):
+                return conjunction([value(e.left), value(e.right)])
+            case ast.Binary(operator="OR"):
+                return disjunction([value(e.left), value(e.right)])
+            case ast.Binary():
+                left, right = value(e.left), value(e.right)
+                return None if left is None or right is None else OPERATORS[e.operator](left, right)
+            case ast.IsNull():
+                return (value(e.operand) is None) != e.negated
+            case ast.InList():
+                found = disjunction([value(ast.Binary("=", e.operand, option)) for option in e.options])
+                return negation(found) if e.negated else found
+            case ast.Between():
+                above, below = ast.Binary(">=", e.operand, e.low), ast.Binary("<=", e.operand, e.high)
+                found = conjunction([value(above), value(below)])
+                return negation(found) if e.negated else found
+        raise AssertionError(e)
+
+    def _attribute(self, position: int | None, name: str) -> Any:
+        assert position is not None
+        return self.events[position][name] if position >= 0 else None
+
+
+# ---------------------------------------------------------------- SQL's three truth values
+
+OPERATORS = {
+    "=": lambda a, b: a == b,
+    "<>": lambda a, b: a != b,
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+}
+
+
+def conjunction(values: list[bool | None]) -> bool | None:
+    return False if False in values else None if None in values else True
+
+
+def disjunction(values: list[bool | None]) -> bool | None:
+    return True if True in values else None if None in values else False
+
+
+def negation(value: bool | None) -> bool | None:
+    return None if value is None else not value
+
+
+# ---------------------------------------------------------------- variables of a pattern
+
+
+def positions(mu: Mu, x: str) -> set[int]:
+    return {k for y, k in mu if y == x}
+
+
+def support(mu: Mu) -> set[int]:
+    return {k for _, k in mu}
+
+
+def subsets(of: Any) -> list[tuple[Any, ...]]:
+    items = list(of)
+    return [s for size in range(len(items) + 1) for s in itertools.combinations(items, size)]
+
+
+def shown_parts(p: ast.Pattern) -> list[ast.Pattern]:
+    """The parts whose marks are in the complex events of `p`."""
+    match p:
+        case ast.Sequence() | ast.NotBetween() | ast.Or() | ast.And() | ast.All():
+            return [p.left, p.right]
+        case ast.Type() | ast.Any():
+            return []
+    return [p.body]
+
+
+def shown(p: ast.Pattern) -> set[str]:
+    """The variables that can have marks in a complex event of `p`."""
+    match p:
+        case ast.Type():
+            return {p.name}
+        case ast.As():
+            return shown(p.body) | {p.variable}
+        case ast.Project():
+            return shown(p.body) & set(p.variables)
+    return set().union(*map(shown, shown_parts(p)))
+
+
+def spoken_of(p: ast.Pattern) -> set[str]:
+    """The variables that some filter in `p` mentions."""
+    return {e.variable for e in ast.walk(p) if isinstance(e, ast.Attribute | ast.Each)}
+
+
+def once(p: ast.Pattern) -> bool:
+    """`p{1}` is `p`, by the definition of the sugar."""
+    return isinstance(p, ast.Iteration) and p.low == p.high == 1
+
+
+def one_event(p: ast.Pattern) -> bool:
+    """Whether `p AS x` marks the event of `p` rather than what `p` marks."""
+    match p:
+        case ast.Type() | ast.Any():
+            return True
+        case ast.As() | ast.Filter() | ast.Within() | ast.Unless() | ast.Select():
+            return one_event(p.body)
+        case ast.Or() | ast.And():
+            return one_event(p.left) and one_event(p.right)
+    return once(p) and one_event(p.body)
+
+
+def singles(p: ast.Pattern) -> set[str]:
+    """The variables that stand for exactly one event at `p` (section 4)."""
+    match p:
+        case ast.Type():
+            return {p.name}
+        case ast.Any() | ast.Optional():
+            return set()
+        case ast.As():
+            inside = singles(p.body)
+            repeated = p.variable in shown(p.body) and p.variable not in inside
+            return inside | {p.variable} if one_event(p.body) and not repeated else inside - {p.variable}
+        case ast.Iteration():
+            return singles(p.body) if once(p) else set()
+        case ast.Sequence() | ast.NotBetween():
+            return (singles(p.left) - shown(p.right)) | (singles(p.right) - shown(p.left))
+        case ast.Or():
+            return singles(p.left) & singles(p.right)
+        case ast.And():
+            return singles(p.left) | singles(p.right)
+        case ast.All():
+            left, right = singles(p.left), singles(p.right)
+            return (left - shown(p.right)) | (right - shown(p.left)) | (left & right)
+        case ast.Project():
+            return singles(p.body) & set(p.variables)
+    return singles(p.body)
+
+
+def skippable(p: ast.Pattern) -> bool:
+    """Whether a sequence may do without `p`."""
+    if isinstance(p, ast.Sequence | ast.NotBetween):
+        return skippable(p.left) and skippable(p.right)
+    return isinstance(p, ast.Optional)
+
+
+# ---------------------------------------------------------------- section 5: selection
+
+
+def best(selector: ast.Selector, mine: set[int], supports: list[set[int]]) -> bool:
+    """Whether the selector keeps a complex event of this support among those of the others."""
+    match selector:
+        case ast.Selector.NEXT:
+            return not any(min(mine ^ other) in other for other in supports if other != mine)
+        case ast.Selector.LAST:
+            return not any(max(mine ^ other) in other for other in supports if other != mine)
+        case ast.Selector.MAX:
+            return not any(mine < other for other in supports)
+        case ast.Selector.STRICT:
+            return not mine or max(mine) - min(mine) == len(mine) - 1
+    return True
+
+
+# ---------------------------------------------------------------- section 6: queries
+
+
+def answers(query: ast.Query, events: list[Event]) -> set[ComplexEvent]:
+    """The complex events of a query, as if it had no LIMIT."""
+    keys = [k.attribute for k in query.partition]
+    parts: dict[Any, list[int]] = {}
+    for k, event in enumerate(events):
+        parts.setdefault(tuple(event[a] for a in keys), []).append(k)
+    candidates = []
+    for key, where in parts.items():
+        found = Membership([events[k] for k in where]).meaning(query.pattern)
+        candidates += [(key, where, i, j, mu) for i, j, mu in found]
+    consumed: dict[Any, int] = {}
+    used = items_use(query)
+    reported = set()
+    for end in range(len(events)):
+        here = [c for c in candidates if c[1][c[3]] == end and c[1][c[2]] > consumed.get(c[0], -1)]
+        supports = [support(mu) for *_, mu in here]
+        kept = [c for c in here if best(query.selector, support(c[-1]), supports)]
+        for _, where, i, _, mu in kept:
+            reported.add((where[i], end, frozenset((x, where[k]) for x, k in mu if x in used)))
+        if kept and query.consume is not ast.Consume.NONE:
+            consumed |= dict.fromkeys(parts if query.consume is ast.Consume.ANY else [kept[0][0]], end)
+    return reported
+
+
+def items_use(query: ast.Query) -> set[str]:
+    if query.items is None:
+        return shown(query.pattern)
+    nodes = [n for item in query.items for n in ast.walk(item.expression)]
+    return {n.name for n in nodes if isinstance(n, ast.Name)} | {
+        n.variable for n in nodes if isinstance(n, ast.Attribute | ast.Each)
+    }

@@ -1,0 +1,335 @@
+"""Random streams and well-formed random queries, for comparing engines with one another and with the oracle.
+
+Each thing has two makers: `random_*(rng)` draws from any `random.Random`, so that a seed gives the same twenty
+thousand queries every time; the Hypothesis strategy of the same kind calls it with Hypothesis' own generator,
+which can shrink. Choices list the simplest first, because that is where shrinking goes.
+
+A pattern is made in two steps: its skeleton without filters, then the filters, placed where the skeleton shows
+which variables are in scope.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import strategies as st
+
+from ensue.language import ast
+from ensue.language.parser import parse_interval
+from ensue.logic.scope import bindings, singles
+
+Event = dict[str, Any]
+EVENT_SCHEMA = pa.schema([("time", pa.int64()), ("type", pa.string()), ("v", pa.int64()), ("k", pa.int64())])
+TYPES = ("A", "B", "C")
+VARIABLES = ("x", "y", "z")
+INTERVALS = tuple(
+    map(
+        parse_interval,
+        (
+            "[<= 1 s]",
+            "[<= 2 s]",
+            "[> 0 s]",
+            "[= 1 s]",
+            "[= 0 s]",
+            "[< 2 s]",
+            "[>= 2 s]",
+            "[1 s .. 2 s]",
+            "[> 0 s, <= 3 s]",
+            "[> 500 ms, < 1.5 s]",
+        ),
+    )
+)
+COMPARISONS = ("<", "=", "<=", "<>", ">", ">=")
+
+
+def chance(rng: Random, one_in: int) -> bool:
+    """True once in so many times; False is the simpler outcome."""
+    return rng.randrange(one_in) == one_in - 1
+
+
+def _type(rng: Random) -> str:
+    """Some types are commoner than others, so that patterns and streams meet."""
+    return rng.choice("AAABBC")
+
+
+# ---------------------------------------------------------------- streams
+
+
+def random_stream(rng: Random, most: int = 5) -> list[Event]:
+    """Events in the order of time, with ties, and with attributes `v` and `k` that may be NULL.
+
+    >>> random_stream(Random(1), 2)
+    [{'time': 1, 'type': 'B', 'v': None, 'k': 0}, {'time': 3, 'type': 'C', 'v': 2, 'k': None}]
+    """
+    time = 0
+    events = []
+    for _ in range(max(rng.randrange(most + 1) for _ in range(3))):
+        time += rng.choice((0, 1, 1, 2))
+        k = rng.choice((0, 0, 1, None))
+        events.append({"time": time, "type": _type(rng), "v": rng.choice((0, 1, 1, 2, 2, 3, None)), "k": k})
+    return events
+
+
+def events_table(events: list[Event]) -> pa.Table:
+    """The events with the types of their columns, which no value tells where all are NULL."""
+    return pa.Table.from_pylist(events, schema=EVENT_SCHEMA)
+
+
+# ---------------------------------------------------------------- patterns
+
+
+def random_pattern(rng: Random, depth: int = 3) -> ast.Pattern:
+    """A well-formed pattern, closed: no filter speaks of a variable outside it."""
+    return _with_filters(rng, _skeleton(rng, min(depth, rng.choice((0, 1, 1, 2, 2, 2, 3, 3)))), frozenset())
+
+
+def _skeleton(rng: Random, depth: int) -> ast.Pattern:
+    """A pattern of every operator but FILTER."""
+    if depth == 0:
+        return _atom(rng)
+    make = rng.choice(_OPERATORS)
+    return make(rng, depth - 1)
+
+
+def _atom(rng: Random) -> ast.Pattern:
+    event = ast.Any() if chance(rng, 6) else ast.Type(_type(rng))
+    return event if chance(rng, 3) else ast.As(event, _variable(rng))
+
+
+def _variable(rng: Random) -> str:
+    return rng.choice(TYPES) if chance(rng, 30) else rng.choice(VARIABLES)
+
+
+def _interval(rng: Random) -> ast.Interval | None:
+    return rng.choice(INTERVALS) if chance(rng, 4) else None
+
+
+def _named(rng: Random, depth: int) -> ast.Pattern:
+    return ast.As(_skeleton(rng, depth), _variable(rng))
+
+
+def _step(rng: Random, depth: int) -> ast.Pattern:
+    """A side of a sequence: only there a pattern may be optional."""
+    p = _skeleton(rng, rng.randrange(depth + 1))
+    return ast.Optional(p) if chance(rng, 7) else p
+
+
+def _sequence(rng: Random, depth: int) -> ast.Pattern:
+    p = _step(rng, depth)
+    for _ in range(rng.choice((1, 1, 2))):
+        p = ast.Sequence(p, _step(rng, depth), chance(rng, 3), _interval(rng))
+    return p
+
+
+def _not_between(rng: Random, depth: int) -> ast.Pattern:
+    return ast.NotBetween(_step(rng, depth), _skeleton(rng, rng.randrange(depth + 1)), _step(rng, depth))
+
+
+def _iteration(rng: Random, depth: int) -> ast.Pattern:
+    low, high = rng.choice(((1, None), (1, None), (1, None), (1, 1), (2, 2), (1, 2), (2, None), (2, 3)))
+    return ast.Iteration(_skeleton(rng, depth), low, high, chance(rng, 3), _interval(rng))
+
+
+def _or(rng: Random, depth: int) -> ast.Pattern:
+    left = _skeleton(rng, depth)
+    return ast.Or(left, _like(rng, left) if chance(rng, 3) else _skeleton(rng, rng.randrange(depth + 1)))
+
+
+def _and(rng: Random, depth: int) -> ast.Pattern:
+    """Both sides must mark alike, so chance would hardly meet: the right is a variant of the left."""
+    left = _skeleton(rng, depth)
+    right = _like(rng, left)
+    if chance(rng, 4):
+        other = _skeleton(rng, rng.randrange(depth + 1))
+        kept = tuple(x for x in bindings(left) if x in bindings(other))
+        return ast.And(ast.Project(kept, left), ast.Project(kept, other))
+    return ast.And(left, right)
+
+
+def _like(rng: Random, p: ast.Pattern) -> ast.Pattern:
+    """A pattern that marks what `p` marks: the same with other connections."""
+    changes: dict[str, Any] = {
+        f.name: _like(rng, part) for f in dataclasses.fields(p) if isinstance(part := getattr(p, f.name), ast.Pattern)
+    }
+    if isinstance(p, ast.Sequence | ast.Iteration) and chance(rng, 2):
+        changes |= {"contiguous": not p.contiguous, "gap": _interval(rng)}
+    if isinstance(p, ast.Optional):
+        return ast.Optional(changes["body"])
+    p = dataclasses.replace(p, **changes)
+    return ast.Within(p, _window(rng)) if chance(rng, 6) else p
+
+
+def _all(rng: Random, depth: int) -> ast.Pattern:
+    return ast.All(_skeleton(rng, depth), _skeleton(rng, rng.randrange(depth + 1)))
+
+
+def _unless(rng: Random, depth: int) -> ast.Pattern:
+    return ast.Unless(_skeleton(rng, depth), _skeleton(rng, rng.randrange(depth + 1)))
+
+
+def _window(rng: Random) -> ast.Interval | ast.EventCount:
+    return rng.choice(INTERVALS) if chance(rng, 2) else ast.EventCount(rng.choice((2, 1, 3)))
+
+
+def _within(rng: Random, depth: int) -> ast.Pattern:
+    return ast.Within(_skeleton(rng, depth), _window(rng))
+
+
+def _select(rng: Random, depth: int) -> ast.Pattern:
+    return ast.Select(rng.choice(_SELECTORS), _skeleton(rng, depth))
+
+
+def _project(rng: Random, depth: int) -> ast.Pattern:
+    body = _skeleton(rng, depth)
+    return ast.Project(tuple(x for x in bindings(body) if chance(rng, 2)), body)
+
+
+_SELECTORS = (ast.Selector.STRICT, ast.Selector.NEXT, ast.Selector.LAST, ast.Selector.MAX)
+_OPERATORS = (
+    *(_sequence,) * 6,
+    *(_iteration,) * 4,
+    *(_or, _and, _all, _unless, _not_between, _within) * 2,
+    _select,
+    _select,
+    _project,
+    _named,
+)
+
+
+def _with_filters(rng: Random, p: ast.Pattern, outer: frozenset[str]) -> ast.Pattern:
+    """The same pattern with filters here and there; `outer` are the single variables of the patterns around it."""
+    visible = outer | singles(p)
+    if isinstance(p, ast.Select) and p.selector is not ast.Selector.STRICT:
+        visible = frozenset()  # a selector takes a closed pattern
+    made = dataclasses.replace(
+        p,
+        **{
+            f.name: _with_filters(rng, part, visible)
+            for f in dataclasses.fields(p)
+            if isinstance(part := getattr(p, f.name), ast.Pattern)
+        },
+    )
+    names = list(dict.fromkeys([*bindings(p), *sorted(outer)]))
+    if isinstance(p, ast.Optional) or not names or not chance(rng, 5):
+        return made
+    return ast.Filter(made, random_condition(rng, names))
+
+
+# ---------------------------------------------------------------- filters
+
+
+def random_condition(rng: Random, names: list[str], depth: int = 2) -> ast.Expression:
+    """A boolean expression over the attributes `v` and `k` of these variables."""
+    match rng.randrange(9) if depth else 0:
+        case 0 | 1 | 2 | 3:
+            return ast.Binary(rng.choice(COMPARISONS), _term(rng, names), _operand(rng, names))
+        case 4:
+            return ast.Each(rng.choice(names), _bare_condition(rng))
+        case 5:
+            return ast.IsNull(_term(rng, names), chance(rng, 2))
+        case 6:
+            return ast.Unary("NOT", random_condition(rng, names, depth - 1))
+        case 7:
+            operator = rng.choice(("AND", "OR"))
+            parts = (random_condition(rng, names, depth - 1) for _ in range(2))
+            return ast.Binary(operator, *parts)
+        case _ if chance(rng, 2):
+            return ast.Between(_term(rng, names), _number(rng), _number(rng), chance(rng, 3))
+    return ast.InList(_term(rng, names), (_number(rng), _operand(rng, names)), chance(rng, 3))
+
+
+def _bare_condition(rng: Random) -> ast.Expression:
+    name: ast.Expression = ast.Name(_attribute(rng))
+    if chance(rng, 4):
+        name = ast.Call("prev", (name,))
+    if chance(rng, 4):
+        return ast.IsNull(name, chance(rng, 2))
+    return ast.Binary(rng.choice(COMPARISONS), name, _number(rng))
+
+
+def _attribute(rng: Random) -> str:
+    return "k" if chance(rng, 4) else "v"
+
+
+def _number(rng: Random) -> ast.Expression:
+    return ast.Literal(rng.randrange(4), ast.LiteralType.INTEGER)
+
+
+def _term(rng: Random, names: list[str]) -> ast.Expression:
+    term = ast.Attribute(rng.choice(names), _attribute(rng))
+    if not chance(rng, 7):
+        return term
+    steps = (ast.Literal(rng.choice((1, 2)), ast.LiteralType.INTEGER),) if chance(rng, 2) else ()
+    return ast.Call("prev", (term, *steps))
+
+
+def _operand(rng: Random, names: list[str]) -> ast.Expression:
+    match rng.randrange(6):
+        case 0 | 1:
+            return _number(rng)
+        case 2 | 3:
+            return _term(rng, names)
+        case 4:
+            return ast.Binary(rng.choice(("+", "-", "*")), _term(rng, names), _number(rng))
+    return ast.Unary("-", _term(rng, names))
+
+
+# ---------------------------------------------------------------- queries
+
+
+def random_query(rng: Random, depth: int = 3) -> ast.Query:
+    """A well-formed query over the stream `S` with every clause that a query may have."""
+    pattern = random_pattern(rng, depth)
+    return ast.Query(
+        items=_items(rng, pattern) if chance(rng, 2) else None,
+        streams=("S",),
+        pattern=pattern,
+        selector=rng.choice((ast.Selector.ALL, ast.Selector.ALL, ast.Selector.ALL, *_SELECTORS)),
+        partition=rng.choice(((), (), (), (ast.PartitionKey("k"),), (ast.PartitionKey("k"), ast.PartitionKey("v")))),
+        consume=rng.choice((ast.Consume.NONE, ast.Consume.NONE, ast.Consume.PARTITION, ast.Consume.ANY)),
+        limit=rng.choice((1, 2, 3)) if chance(rng, 6) else None,
+    )
+
+
+def _items(rng: Random, pattern: ast.Pattern) -> tuple[ast.Item, ...] | None:
+    """Whole variables, values of single ones, aggregates of sets; None, that is `*`, where there are no variables."""
+    items = []
+    for i, (x, single) in enumerate(bindings(pattern).items()):
+        value = ast.Attribute(x, _attribute(rng))
+        match rng.randrange(4):
+            case 1:
+                items.append(ast.Item(ast.Name(x)))
+            case 2 if single:
+                items.append(ast.Item(value))
+            case 2:
+                items.append(ast.Item(ast.Call("count", (ast.Name(x),)), f"count_{i}"))
+            case 3 if single:
+                items.append(ast.Item(ast.Binary("+", value, _number(rng)), f"sum_{i}"))
+            case 3:
+                function = rng.choice(("sum", "count", "avg", "min", "max", "first", "last", "collect"))
+                items.append(ast.Item(ast.Call(function, (value,)), f"{function}_{i}"))
+    return tuple(items) or None
+
+
+# ---------------------------------------------------------------- the same for Hypothesis
+
+_generators = st.randoms(use_true_random=False)
+
+
+def streams(most: int = 5) -> st.SearchStrategy[list[Event]]:
+    return _generators.map(lambda rng: random_stream(rng, most))
+
+
+def patterns(depth: int = 3) -> st.SearchStrategy[ast.Pattern]:
+    return _generators.map(lambda rng: random_pattern(rng, depth))
+
+
+def conditions(names: list[str]) -> st.SearchStrategy[ast.Expression]:
+    return _generators.map(lambda rng: random_condition(rng, names))
+
+
+def queries(depth: int = 3) -> st.SearchStrategy[ast.Query]:
+    return _generators.map(lambda rng: random_query(rng, depth))

@@ -1,0 +1,184 @@
+"""Arbitrary syntax: every AST that some text has, whether or not it means anything. For printing and parsing.
+
+As in `strategies`, each maker takes a `random.Random`; the Hypothesis strategies at the end wrap them.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from random import Random
+from typing import Any
+
+from hypothesis import strategies as st
+
+from ensue.language import ast
+from ensue.language.syntax_errors import KEYWORDS
+
+_PLAIN = ("x", "T", "value_2", "_", "été", "名前", "s", "events", "count")
+# Keywords in any case of letters, what their upper case makes a keyword, and what no lexer would take for a name.
+_ODD = (
+    *sorted(KEYWORDS),
+    "select",
+    "Max",
+    "lıke",
+    "ſelect",
+    "two words",
+    " ",
+    "2nd",
+    "a-b",
+    "--",
+    "/*",
+    "a`b",
+    "``",
+    "'",
+    "a.b",
+    "x[",
+    "line\nbreak",
+    "²",
+    "🙂",
+)
+_STRINGS = ("", "a", "it's", "''", "--", "/* */", "two\nlines", "`", "\\", "%_", "名前🙂")
+_FLOATS = (0.0, 0.5, 1.0, 1e16, 1e-05, 1.7976931348623157e308, 5e-324, 0.1, 123456.789)
+_INTEGERS = (0, 1, 7, 2**31, 2**63 - 1)
+_AMOUNTS = ("0", "1", "5", "1.5", "0.001", "1E+3", "1E-7", "10.50", "98765.432109876543210987")
+_FUNCTIONS = ("count", "max", "last", "prev", "sum", "abs", "first", "no_such_function")
+_BINARY = ("=", "<>", "<", "<=", ">", ">=", "+", "-", "||", "*", "/", "%", "AND", "OR")
+
+
+def _flag(rng: Random) -> bool:
+    return rng.randrange(2) == 1
+
+
+def random_name(rng: Random) -> str:
+    return rng.choice(_ODD if rng.randrange(3) == 2 else _PLAIN)
+
+
+def _names(rng: Random, least: int) -> tuple[str, ...]:
+    return tuple(random_name(rng) for _ in range(rng.randrange(least, 4)))
+
+
+# ---------------------------------------------------------------- expressions
+
+
+def random_expression(rng: Random, depth: int = 4) -> ast.Expression:
+    """Any expression, typed or not."""
+
+    def some() -> ast.Expression:
+        return random_expression(rng, depth - 1)
+
+    match rng.randrange(11) if depth else 0:
+        case 0 | 1:
+            return _value(rng)
+        case 2 | 3 | 4:
+            return ast.Binary(rng.choice(_BINARY), some(), some())
+        case 5:
+            return ast.Unary(rng.choice(("-", "NOT")), some())
+        case 6:
+            return ast.Each(random_name(rng), some())
+        case 7:
+            return ast.IsNull(some(), _flag(rng)) if _flag(rng) else ast.Like(some(), some(), _flag(rng))
+        case 8:
+            return ast.InList(some(), tuple(some() for _ in range(rng.randrange(1, 4))), _flag(rng))
+        case 9:
+            return ast.Between(some(), some(), some(), _flag(rng))
+    return ast.Call(rng.choice(_FUNCTIONS), tuple(some() for _ in range(rng.randrange(3))))
+
+
+def _value(rng: Random) -> ast.Expression:
+    match rng.randrange(8):
+        case 0:
+            return ast.Name(random_name(rng))
+        case 1:
+            return ast.Attribute(random_name(rng), random_name(rng))
+        case 2:
+            return ast.Literal(rng.choice(_INTEGERS), ast.LiteralType.INTEGER)
+        case 3:
+            return ast.Literal(rng.choice(_FLOATS), ast.LiteralType.FLOAT)
+        case 4:
+            return ast.Literal(rng.choice(_STRINGS), ast.LiteralType.STRING)
+        case 5:
+            return ast.Literal(_flag(rng), ast.LiteralType.BOOLEAN)
+        case 6:
+            return ast.Literal(None, ast.LiteralType.NULL)
+    return ast.DurationLiteral(_duration(rng))
+
+
+# ---------------------------------------------------------------- patterns
+
+
+def _duration(rng: Random) -> ast.Duration:
+    return ast.Duration(Decimal(rng.choice(_AMOUNTS)), rng.choice(tuple(ast.NANOSECONDS)))
+
+
+def random_interval(rng: Random) -> ast.Interval:
+    """Any interval, also one that is empty."""
+    low, high = ast.Bound(_duration(rng), _flag(rng)), ast.Bound(_duration(rng), _flag(rng))
+    return ast.Interval(*rng.choice(((None, high), (low, None), (low, high), (low, low))))
+
+
+def random_syntax_pattern(rng: Random, depth: int = 4) -> ast.Pattern:
+    """Any pattern, well-formed or not."""
+
+    def some() -> ast.Pattern:
+        return random_syntax_pattern(rng, depth - 1)
+
+    gap = random_interval(rng) if _flag(rng) else None
+    match rng.randrange(16) if depth else rng.randrange(2):
+        case 0:
+            return ast.Type(random_name(rng))
+        case 1:
+            return ast.Any()
+        case 2:
+            return ast.As(some(), random_name(rng))
+        case 3:
+            return ast.Filter(some(), random_expression(rng, 2))
+        case 4 | 5:
+            return ast.Sequence(some(), some(), _flag(rng), gap)
+        case 6 | 7:
+            low = rng.randrange(1, 12)
+            return ast.Iteration(some(), low, low + rng.randrange(3) if _flag(rng) else None, _flag(rng), gap)
+        case 8:
+            return ast.Optional(some())
+        case 9:
+            return ast.NotBetween(some(), some(), some())
+        case 10:
+            return ast.Or(some(), some())
+        case 11:
+            return ast.And(some(), some())
+        case 12:
+            return ast.All(some(), some())
+        case 13:
+            return ast.Unless(some(), some())
+        case 14:
+            return ast.Within(some(), random_interval(rng) if _flag(rng) else ast.EventCount(rng.randrange(1000)))
+    if _flag(rng):
+        return ast.Project(_names(rng, 0), some())
+    return ast.Select(rng.choice(tuple(ast.Selector)[1:]), some())
+
+
+# ---------------------------------------------------------------- queries
+
+
+def random_syntax_query(rng: Random) -> ast.Query:
+    """Any query, well-formed or not."""
+    items = tuple(
+        ast.Item(random_expression(rng, 2), random_name(rng) if _flag(rng) else None) for _ in range(rng.randrange(4))
+    )
+    return ast.Query(
+        items=items or None,
+        streams=_names(rng, 1),
+        pattern=random_syntax_pattern(rng, 3),
+        selector=rng.choice(tuple(ast.Selector)),
+        partition=tuple(map(ast.PartitionKey, _names(rng, 0))),
+        consume=rng.choice(tuple(ast.Consume)),
+        limit=rng.randrange(100) if _flag(rng) else None,
+    )
+
+
+# ---------------------------------------------------------------- the same for Hypothesis
+
+_generators: st.SearchStrategy[Any] = st.randoms(use_true_random=False)
+expressions = _generators.map(random_expression)
+intervals = _generators.map(random_interval)
+syntax_patterns = _generators.map(random_syntax_pattern)
+syntax_queries = _generators.map(random_syntax_query)

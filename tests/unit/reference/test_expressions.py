@@ -1,0 +1,366 @@
+"""Expressions: three-valued logic, arithmetic without surprises, LIKE, and every function with its edges."""
+
+import math
+from datetime import UTC, date, datetime
+
+import pyarrow as pa
+import pytest
+
+import ensue
+from ensue.logic.functions import FUNCTIONS
+
+BIG = 2**63 - 1
+EVENT = {
+    "time": pa.array([1]),
+    "i": pa.array([7]),
+    "n": pa.array([None], pa.int64()),
+    "f": pa.array([2.5]),
+    "nan": pa.array([math.nan]),
+    "inf": pa.array([math.inf]),
+    "big": pa.array([BIG]),
+    "small": pa.array([-BIG - 1]),
+    "s": pa.array(["Größe"]),
+    "e": pa.array([""]),
+    "ns": pa.array([None], pa.string()),
+    "t": pa.array([True]),
+    "nb": pa.array([None], pa.bool_()),
+    "ts": pa.array([datetime(2024, 2, 29, 23, 59, 58, 123456)]),
+    "utc": pa.array([datetime(2024, 2, 29, 23, 30, tzinfo=UTC)]),
+    "berlin": pa.array([datetime(2024, 2, 29, 23, 30, tzinfo=UTC)], pa.timestamp("us", "Europe/Berlin")),
+    "offset": pa.array([datetime(2024, 2, 29, 23, 30, tzinfo=UTC)], pa.timestamp("us", "-02:30")),
+    "old": pa.array([-1], pa.timestamp("s")),
+    "far": pa.array([2**60], pa.timestamp("s")),
+    "day": pa.array([date(2024, 2, 29)]),
+    "nts": pa.array([None], pa.timestamp("us")),
+}
+STREAM = pa.table(EVENT)
+
+
+def value(expression):
+    """The expression's value where x is the one event."""
+    found = ensue.match(STREAM, f"SELECT {expression} AS it FROM S WHERE S AS x")
+    return found.to_arrow().column("it").to_pylist()[0]
+
+
+def same(left, right):
+    if isinstance(left, float) and isinstance(right, float) and math.isnan(right):
+        return math.isnan(left)
+    return type(left) is type(right) and left == right
+
+
+def check(expression, expected):
+    found = value(expression)
+    assert same(found, expected), f"{expression} is {found!r}, not {expected!r}"
+
+
+# ---------------------------------------------------------------- three-valued logic
+
+TRUTH = {"TRUE": True, "FALSE": False, "x.nb": None}
+
+
+@pytest.mark.parametrize("left", TRUTH)
+@pytest.mark.parametrize("right", TRUTH)
+def test_and_or(left, right):
+    values = {TRUTH[left], TRUTH[right]}
+    check(f"{left} AND {right}", False if False in values else None if None in values else True)
+    check(f"{left} OR {right}", True if True in values else None if None in values else False)
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("NOT TRUE", False),
+        ("NOT FALSE", True),
+        ("NOT x.nb", None),
+        ("x.n = 1", None),
+        ("x.n = x.n", None),
+        ("x.n <> 1", None),
+        ("NULL = NULL", None),
+        ("x.n IS NULL", True),
+        ("x.n IS NOT NULL", False),
+        ("x.i IS NULL", False),
+        ("(x.n = 1) IS NULL", True),
+        ("x.i IN (1, 7)", True),
+        ("x.i IN (1, 2)", False),
+        ("x.i IN (1, NULL)", None),
+        ("x.i IN (7, NULL)", True),
+        ("x.i NOT IN (1, NULL)", None),
+        ("x.i NOT IN (7, NULL)", False),
+        ("x.n IN (1)", None),
+        ("x.i IN (7.0)", True),
+        ("x.i BETWEEN 7 AND 7", True),
+        ("x.i BETWEEN 8 AND NULL", False),
+        ("x.i BETWEEN 6 AND NULL", None),
+        ("x.i NOT BETWEEN 8 AND NULL", True),
+        ("x.i BETWEEN 8 AND 6", False),
+        ("x.nan = x.nan", False),
+        ("x.nan <> x.nan", True),
+        ("x.nan < 1", False),
+        ("x.nan > 1", False),
+        ("x.inf > x.big", True),
+        ("0.0 = -0.0", True),
+        ("x.s = 'Größe'", True),
+        ("'a' < 'b'", True),
+        ("'B' < 'a'", True),
+        ("FALSE < TRUE", True),
+        ("x.ts = timestamp('2024-02-29 23:59:58.123456')", True),
+        ("x.utc = x.berlin", True),
+        ("x.day < x.ts", True),
+    ],
+)
+def test_comparison(expression, expected):
+    check(expression, expected)
+
+
+# ---------------------------------------------------------------- arithmetic
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("x.i + 1", 8),
+        ("x.i + 1.0", 8.0),
+        ("x.i + x.n", None),
+        ("x.i * NULL", None),
+        ("x.i / 2", 3.5),
+        ("8 / 2", 4.0),
+        ("x.i / 0", None),
+        ("x.i / 0.0", None),
+        ("x.i % 0", None),
+        ("7 % 3", 1),
+        ("-7 % 3", -1),
+        ("7 % -3", 1),
+        ("7.5 % 2", 1.5),
+        ("-7.5 % 2", -1.5),
+        ("x.big + 1", None),
+        ("x.small - 1", None),
+        ("x.big * 2", None),
+        ("-x.small", None),
+        ("x.big + 1.0", float(2**63)),
+        ("x.big - 1 + 1", BIG),
+        ("x.inf - x.inf", math.nan),
+        ("x.inf * 2", math.inf),
+        ("1e308 * 10", math.inf),
+        ("x.nan + 1", math.nan),
+        ("2 + 3 * 4", 14),
+        ("(2 + 3) * 4", 20),
+        ("10 - 3 - 2", 5),
+        ("- - 3", 3),
+        ("+3", 3),
+        ("'a' || 'b' || x.s", "abGröße"),
+        ("'a' || x.ns", None),
+    ],
+)
+def test_arithmetic(expression, expected):
+    check(expression, expected)
+
+
+# ---------------------------------------------------------------- LIKE
+
+
+@pytest.mark.parametrize(
+    ("text", "pattern", "expected"),
+    [
+        ("abc", "abc", True),
+        ("abc", "ABC", False),
+        ("abc", "a%", True),
+        ("abc", "%c", True),
+        ("abc", "%b%", True),
+        ("abc", "a_c", True),
+        ("abc", "__", False),
+        ("abc", "___", True),
+        ("abc", "%", True),
+        ("", "%", True),
+        ("", "", True),
+        ("", "_", False),
+        ("abc", "b", False),
+        ("a%c", r"a\%c", True),
+        ("abc", r"a\%c", False),
+        ("a_c", r"a\_c", True),
+        (r"a\c", r"a\\c", True),
+        ("a.c", "a.c", True),
+        ("abc", "a.c", False),
+        ("a(b)*[c]", "a(b)*[c]", True),
+        ("a\nb", "a%b", True),
+        ("a\nb", "a_b", True),
+        ("ab\n", "ab", False),
+        ("日本", "_本", True),
+        ("a\\", "a\\", True),
+    ],
+)
+def test_like(text, pattern, expected):
+    check(f"'{text}' LIKE '{pattern}'", expected)
+    check(f"'{text}' NOT LIKE '{pattern}'", not expected)
+
+
+def test_like_of_null():
+    check("x.ns LIKE 'a'", None)
+    check("x.s LIKE NULL", None)
+    check("x.ns NOT LIKE 'a'", None)
+
+
+# ---------------------------------------------------------------- functions
+
+CASES = {
+    "abs": [("abs(-7)", 7), ("abs(-2.5)", 2.5), ("abs(x.small)", None), ("abs(x.n)", None), ("abs(-x.inf)", math.inf)],
+    "sign": [("sign(-7)", -1), ("sign(0)", 0), ("sign(2.5)", 1.0), ("sign(x.n)", None), ("sign(x.nan)", math.nan)],
+    "floor": [
+        ("floor(2.5)", 2.0),
+        ("floor(-2.5)", -3.0),
+        ("floor(7)", 7),
+        ("floor(x.nan)", math.nan),
+        ("floor(x.n)", None),
+    ],
+    "ceil": [("ceil(2.5)", 3.0), ("ceil(-2.5)", -2.0), ("ceil(7)", 7), ("ceil(x.inf)", math.inf), ("ceil(x.n)", None)],
+    "round": [
+        ("round(2.5)", 3.0),
+        ("round(-2.5)", -3.0),
+        ("round(0.49999999999999994)", 0.0),
+        ("round(1.4)", 1.0),
+        ("round(7)", 7),
+        ("round(x.nan)", math.nan),
+        ("round(x.n)", None),
+    ],
+    "sqrt": [("sqrt(9)", 3.0), ("sqrt(-1)", None), ("sqrt(x.n)", None), ("sqrt(x.nan)", math.nan)],
+    "exp": [("exp(0)", 1.0), ("exp(1000)", None), ("exp(x.n)", None)],
+    "ln": [("ln(1)", 0.0), ("ln(0)", None), ("ln(-1)", None), ("ln(x.n)", None)],
+    "log10": [("log10(1000)", 3.0), ("log10(0)", None), ("log10(x.n)", None)],
+    "power": [("power(2, 10)", 1024.0), ("power(-1, 0.5)", None), ("power(0, -1)", None), ("power(2, x.n)", None)],
+    "sin": [("sin(0)", 0.0), ("sin(x.inf)", None), ("sin(x.n)", None)],
+    "cos": [("cos(0)", 1.0), ("cos(x.inf)", None), ("cos(x.n)", None)],
+    "tan": [("tan(0)", 0.0), ("tan(x.n)", None)],
+    "asin": [("asin(0)", 0.0), ("asin(2)", None), ("asin(x.n)", None)],
+    "acos": [("acos(1)", 0.0), ("acos(2)", None), ("acos(x.n)", None)],
+    "atan": [("atan(0)", 0.0), ("atan(x.n)", None)],
+    "atan2": [("atan2(0, 1)", 0.0), ("atan2(1, 1)", math.pi / 4), ("atan2(x.n, 1)", None)],
+    "radians": [("radians(180)", math.pi), ("radians(x.n)", None)],
+    "degrees": [("degrees(0)", 0.0), ("degrees(x.n)", None)],
+    "lower": [("lower(x.s)", "größe"), ("lower('')", ""), ("lower(x.ns)", None)],
+    "upper": [("upper('straße')", "STRAẞE"), ("upper('abc')", "ABC"), ("upper(x.ns)", None)],
+    "length": [("length(x.s)", 5), ("length('')", 0), ("length('日本')", 2), ("length(x.ns)", None)],
+    "trim": [("trim('  a b ')", "a b"), ("trim('\t a')", "\t a"), ("trim(x.ns)", None)],
+    "substr": [
+        ("substr('abcdef', 2)", "bcdef"),
+        ("substr('abcdef', 2, 3)", "bcd"),
+        ("substr('abcdef', -2)", "ef"),
+        ("substr('abcdef', -2, 1)", "e"),
+        ("substr('abcdef', 0)", "abcdef"),
+        ("substr('abcdef', 99)", ""),
+        ("substr('abcdef', -99, 2)", "ab"),
+        ("substr('abcdef', 2, 0)", ""),
+        ("substr('abcdef', 2, -1)", ""),
+        ("substr(x.ns, 1)", None),
+        ("substr('abc', x.n)", None),
+    ],
+    "concat": [("concat('a', 'b', 'c')", "abc"), ("concat('a')", "a"), ("concat('a', x.ns)", None)],
+    "replace": [
+        ("replace('aXbX', 'X', 'yy')", "ayybyy"),
+        ("replace('ab', '', 'z')", "ab"),
+        ("replace(x.ns, 'a', 'b')", None),
+    ],
+    "contains": [
+        ("contains(x.s, 'öß')", True),
+        ("contains('a', '')", True),
+        ("contains('a', 'A')", False),
+        ("contains('a', x.ns)", None),
+    ],
+    "starts_with": [
+        ("starts_with(x.s, 'Gr')", True),
+        ("starts_with('a', 'ab')", False),
+        ("starts_with(x.ns, '')", None),
+    ],
+    "ends_with": [("ends_with(x.s, 'ße')", True), ("ends_with('a', 'ba')", False), ("ends_with(x.ns, '')", None)],
+    "year": [
+        ("year(x.ts)", 2024),
+        ("year(x.old)", 1969),
+        ("year(x.far)", None),
+        ("year(x.nts)", None),
+        ("year(x.day)", 2024),
+    ],
+    "month": [("month(x.ts)", 2), ("month(x.berlin)", 3), ("month(x.nts)", None)],
+    "day": [("day(x.ts)", 29), ("day(x.utc)", 29), ("day(x.berlin)", 1), ("day(x.nts)", None)],
+    "weekday": [("weekday(x.ts)", 4), ("weekday(timestamp('2024-03-03'))", 7), ("weekday(x.nts)", None)],
+    "hour": [
+        ("hour(x.ts)", 23),
+        ("hour(x.berlin)", 0),
+        ("hour(x.offset)", 21),
+        ("hour(x.day)", 0),
+        ("hour(x.nts)", None),
+    ],
+    "minute": [("minute(x.ts)", 59), ("minute(x.offset)", 0), ("minute(x.nts)", None)],
+    "second": [("second(x.ts)", 58), ("second(x.old)", 59), ("second(x.nts)", None)],
+    "date": [
+        ("date(x.ts)", datetime(2024, 2, 29)),
+        ("date(x.day)", date(2024, 2, 29)),
+        ("date(x.utc) = timestamp('2024-02-29 00:00Z')", True),
+        ("date(x.berlin) = timestamp('2024-02-29 23:00Z')", True),
+        ("date(x.far)", None),
+        ("date(x.nts)", None),
+    ],
+    "coalesce": [
+        ("coalesce(x.n, 3)", 3),
+        ("coalesce(x.n, x.i, 3)", 7),
+        ("coalesce(x.n, NULL)", None),
+        ("coalesce(x.n, 1.5)", 1.5),
+    ],
+    "nullif": [
+        ("nullif(x.i, 7)", None),
+        ("nullif(x.i, 8)", 7),
+        ("nullif(x.i, x.n)", 7),
+        ("nullif(x.n, 7)", None),
+        ("nullif(7, 7.0)", None),
+    ],
+    "greatest": [
+        ("greatest(1, x.i, 3)", 7),
+        ("greatest(1, x.n)", 1),
+        ("greatest(x.n, x.n)", None),
+        ("greatest('a', 'b')", "b"),
+    ],
+    "least": [("least(1, x.i, 3)", 1), ("least(1, x.n)", 1), ("least(x.n)", None), ("least(1.5, 2)", 1.5)],
+    "if": [
+        ("if(x.t, 1, 2)", 1),
+        ("if(NOT x.t, 1, 2)", 2),
+        ("if(x.nb, 1, 2)", 2),
+        ("if(x.t, NULL, 2)", None),
+        ("if(x.t, 1, 2.5)", 1.0),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"), [pytest.param(e, v, id=e) for cases in CASES.values() for e, v in cases]
+)
+def test_function(expression, expected):
+    check(expression, expected)
+
+
+def test_every_function_has_cases():
+    assert CASES.keys() == FUNCTIONS.keys()
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_function_names_take_any_case(name):
+    expression, expected = CASES[name][0]
+    check(expression.replace(f"{name}(", f"{name.upper()}("), expected)
+
+
+def test_types_of_mixed_numbers_are_those_of_the_column():
+    found = ensue.match(
+        STREAM, "SELECT greatest(x.i, x.f) AS g, coalesce(x.i, 1.5) AS c FROM S WHERE S AS x"
+    ).to_arrow()
+    assert found.schema.types[2:] == [pa.float64(), pa.float64()]
+    assert found.to_pylist()[0]["g"] == 7.0
+
+
+# ---------------------------------------------------------------- look-back
+
+
+def test_look_back():
+    rows = [{"time": i, "k": i % 2, "v": i * 10} for i in range(5)]
+    text = "SELECT PREV(x.v) AS a, PREV(x.v, 2) AS b FROM S WHERE S AS x"
+    found = ensue.match(rows, text).to_arrow()
+    assert found.column("a").to_pylist() == [None, 0, 10, 20, 30]
+    assert found.column("b").to_pylist() == [None, None, 0, 10, 20]
+    found = ensue.match(rows, text + " PARTITION BY k").to_arrow()
+    assert found.column("a").to_pylist() == [None, None, 0, 10, 20]
+    assert len(ensue.match(rows, "SELECT * FROM S WHERE S AS x FILTER x[v > PREV(v)]")) == 4

@@ -1,0 +1,114 @@
+"""The house rules as code: what importing costs, who may import what, and that every public name is documented."""
+
+import ast
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import ensue
+from ensue import dsl
+
+SOURCE = Path(ensue.__file__).parent
+MODULES = sorted(SOURCE.rglob("*.py"))
+
+
+def imports_of(path: Path) -> set[str]:
+    """Every module that a file imports, also inside functions."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {a.name for a in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module} | {f"{node.module}.{a.name}" for a in node.names}
+    return found
+
+
+def libraries_of(path: Path) -> set[str]:
+    return {name.partition(".")[0] for name in imports_of(path)}
+
+
+def named(path: Path) -> str:
+    return path.relative_to(SOURCE).as_posix()
+
+
+@pytest.mark.parametrize("text", ["import ensue", "import ensue.cli", "import ensue.demo"])
+def test_importing_pulls_in_nothing_heavy(text):
+    heavy = ["pyspark", "numba", "pandas", "polars", "pytest", "hypothesis"]
+    program = f"import sys; {text}; print([m for m in {heavy} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_importing_writes_nothing():
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", "import ensue"], capture_output=True, text=True, check=True
+    )
+    assert (done.stdout, done.stderr) == ("", "")
+
+
+@pytest.mark.parametrize("path", MODULES, ids=named)
+def test_heavy_libraries_stay_in_their_places(path):
+    used, name = libraries_of(path), named(path)
+    assert "numba" not in used or name.startswith("kernels/")
+    assert "pyspark" not in used or name.startswith("run/spark_")
+    assert not used & {"pandas", "polars"} or name == "matches.py"
+    assert "lark" not in used or name in ("language/parser.py", "language/syntax_errors.py")
+    assert not used & {"typer", "rich"} or name == "cli.py"
+
+
+#: What no file of a stage may import: the stages after it.
+LATER = {
+    "language/": ("logic", "reference", "matches", "pipeline", "api", "events", "automata", "plan", "kernels", "run"),
+    "logic/": ("reference", "matches", "pipeline", "api", "events", "automata", "plan", "kernels", "run"),
+    "reference/": ("matches", "pipeline", "api", "automata", "plan", "kernels", "run"),
+    "events.py": ("logic", "reference", "matches", "pipeline", "api", "automata", "plan", "kernels", "run"),
+    "errors.py": ("language", "logic", "reference", "matches", "pipeline", "api", "events", "schema"),
+}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=named)
+def test_a_stage_imports_only_what_comes_before_it(path):
+    for stage, later in LATER.items():
+        if named(path).startswith(stage):
+            wrong = {i for i in imports_of(path) for one in later if f"{i}.".startswith(f"ensue.{one}.")}
+            assert wrong == set()
+
+
+@pytest.mark.parametrize("path", MODULES, ids=named)
+def test_every_module_says_what_it_is(path):
+    assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+
+
+def test_all_names_exist_and_are_sorted():
+    assert ensue.__all__ == sorted(ensue.__all__)
+    assert all(hasattr(ensue, name) for name in ensue.__all__)
+
+
+@pytest.mark.parametrize("name", ensue.__all__)
+def test_every_public_name_is_documented(name):
+    assert inspect.getdoc(getattr(ensue, name))
+
+
+@pytest.mark.parametrize("name", [n for n in vars(dsl) if not n.startswith("_") and n[0].islower()])
+def test_every_name_of_the_builder_is_documented(name):
+    made = getattr(dsl, name)
+    if inspect.isfunction(made) and made.__module__ == dsl.__name__:
+        assert inspect.getdoc(made)
+
+
+@pytest.mark.parametrize("method", [n for n in vars(ensue.Query) if not n.startswith("_")])
+def test_every_method_of_query_is_documented(method):
+    assert inspect.getdoc(getattr(ensue.Query, method))
+
+
+def test_the_version_is_that_of_the_package():
+    from importlib.metadata import version
+
+    assert ensue.__version__ == version("ensue")
+
+
+def test_the_type_hints_are_shipped():
+    assert (SOURCE / "py.typed").exists()
