@@ -38,6 +38,9 @@ def run_plan(
     plan: Plan, stream: EventStream, *, threads: int | None = None, batch: int = BATCH, progress: Progress | None = None
 ) -> Found:
     """The complex events of a plan; `threads` None takes all cores."""
+    from ensue.kernels.compiled import say_if_not_compiled  # numba is loaded where it is used
+
+    say_if_not_compiled()
     threads = os.cpu_count() or 1 if threads is None else threads
     if threads > 1 and plan.query.consume is not ast.Consume.ANY:
         if plan.query.partition:
@@ -49,7 +52,7 @@ def run_plan(
 
 
 def _in_one(plan: Plan, stream: EventStream, batch: int, progress: Progress | None) -> Found:
-    from ensue.kernels.runner import Runner  # numba is loaded where it is used
+    from ensue.kernels.runner import Runner
 
     runner = Runner(plan, stream.tick)
     found: list[Found] = []

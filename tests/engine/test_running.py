@@ -190,3 +190,20 @@ def test_a_runner_tells_how_many_nodes_it_holds():
     runner = Runner(plan, stream.tick)
     runner.push(stream)
     assert runner.nodes == runner.evaluator.arena.used[USED] > 0
+
+
+@pytest.mark.parametrize("selector", ["NEXT", "LAST"])
+def test_a_selector_does_not_enumerate_what_it_does_not_keep(selector):
+    """There are 2^300 - 1 complex events that end at the B; the best one holds all of the A."""
+    table = pa.table({"time": pa.array(np.arange(301)), "type": pa.array(["A"] * 300 + ["B"])})
+    plan, stream, _ = prepared(f"SELECT {selector} * FROM S WHERE A+ ; B", table)
+    found = run_plan(plan, stream)
+    assert found.position.tolist() == list(range(301))
+
+
+def test_the_best_of_a_window_that_moves_on():
+    """The earliest A is best while the window holds it; then the next one is."""
+    types = ["A", "A", "C", "B", "B", "B"]
+    table = pa.table({"time": pa.array(np.arange(6)), "type": pa.array(types)})
+    plan, stream, _ = prepared("SELECT NEXT * FROM S WHERE A ; B WITHIN 4 EVENTS", table)
+    assert run_plan(plan, stream).position.reshape(-1, 2).tolist() == [[0, 3], [1, 4]]

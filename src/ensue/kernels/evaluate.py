@@ -28,6 +28,7 @@ from ensue.kernels.arena import (
     new_cell,
     new_start,
 )
+from ensue.kernels.choose import CHOOSE_ALL, LENGTH, Choice, find_best
 
 # Why the evaluator stopped.
 DONE, NEEDS_PROGRAM, NEEDS_NODES, NEEDS_OUTPUT, NEEDS_STACK = 0, 1, 2, 3, 4
@@ -87,6 +88,7 @@ class Rules(NamedTuple):
     ticks: int
     limit: int
     consume: int
+    choose: int  # the selector that finds the best support
 
 
 class Output(NamedTuple):
@@ -113,6 +115,7 @@ def advance(
     arena: Arena,
     partitions: Partitions,
     stack: Stack,
+    choice: Choice,
     output: Output,
     registers: Any,
     batch: Batch,
@@ -165,8 +168,25 @@ def advance(
         rank = count[k] if counted else position
         stamp, second, low, low_second = _window(times, rules.events, rules.ticks, i, rank)
         if first_report[p + 1] > first_report[p] and position >= report_from:
+            if rules.choose != CHOOSE_ALL and registers[REPORTING] == 0:
+                reports = slice(first_report[p], first_report[p + 1])
+                sources, marks = tables.report_source[reports], tables.report_mark[reports]
+                find_best(nodes, seconds, slots[k], sources, marks, position, low, low_second, rules.choose, choice)
             status = _report(
-                tables, nodes, seconds, slots[k], stack, output, registers, rules.limit, p, position, low, low_second
+                tables,
+                nodes,
+                seconds,
+                slots[k],
+                stack,
+                choice,
+                output,
+                registers,
+                rules.limit,
+                rules.choose != CHOOSE_ALL,
+                p,
+                position,
+                low,
+                low_second,
             )
             if status != DONE:
                 registers[CURSOR] = i
@@ -246,9 +266,11 @@ def _report(
     seconds: Any,
     slots: Any,
     stack: Stack,
+    choice: Choice,
     output: Output,
     registers: Any,
     limit: int,
+    chosen: bool,
     p: int,
     position: int,
     low: int,
@@ -257,7 +279,8 @@ def _report(
     """Writes every complex event that ends here; resumes an enumeration that was cut short.
 
     REPORTING counts the reports of the program that were begun, NODE is the list to visit next; they and the rest of
-    the enumeration's state are kept in local variables and put into the registers when it is left.
+    the enumeration's state are kept in local variables and put into the registers when it is left. With `chosen`,
+    only complex events with the support in `choice` are written.
     """
     first = tables.first_report[p]
     reports = tables.first_report[p + 1] - first
@@ -266,6 +289,7 @@ def _report(
     reporting, node, depth = registers[REPORTING], registers[NODE], registers[DEPTH]
     stacked, reported = registers[STACKED], registers[REPORTED]
     match, place = registers[MATCHES], registers[POSITIONS]
+    support, length = choice.support, choice.state[LENGTH]
     status = DONE
     while True:
         if node == NOTHING:
@@ -277,9 +301,13 @@ def _report(
                 break
             else:
                 r = first + reporting
-                source = tables.report_source[r]
-                path[0] = (position << MARK_BITS) | tables.report_mark[r]
-                if source >= 0:
+                source, own_mark = tables.report_source[r], tables.report_mark[r]
+                path[0] = (position << MARK_BITS) | own_mark
+                if chosen and own_mark != 0 and (length == 0 or support[0] != position):
+                    pass  # the best support does not have this event
+                elif chosen and source < 0 and length != (own_mark != 0):
+                    pass
+                elif source >= 0:
                     node, depth = slots[source], 1
                     if node != NOTHING and not alive(nodes, seconds, node, low, low_second):
                         node = NOTHING
@@ -307,6 +335,17 @@ def _report(
         if event == GROUP:
             node = child
             continue
+        if chosen:
+            place_in_support = depth - 1 + (path[0] & MARK_MASK != 0)
+            if event & MARK_MASK == 0:
+                wrong = place_in_support != length
+            elif place_in_support >= length or support[place_in_support] != event >> MARK_BITS:
+                wrong = True
+            else:
+                wrong = complete and place_in_support + 1 != length
+            if wrong:
+                node = NOTHING
+                continue
         path[depth] = event
         if complete:
             match, place = _write(path, start, end, offset, marked, mark, match, place, depth, position)

@@ -12,7 +12,8 @@ from ensue.automata.determinize import Determinizer
 from ensue.events import EventStream
 from ensue.found import Found, Piece
 from ensue.kernels import evaluate
-from ensue.kernels.arena import NOTHING, USED, collect, grown, new_arena
+from ensue.kernels.arena import NOTHING, USED, Arena, collect, grown, new_arena
+from ensue.kernels.choose import CHOOSE_ALL, CHOOSE_LAST, CHOOSE_NEXT, new_choice
 from ensue.kernels.classes import Classifier
 from ensue.kernels.evaluate import Batch, Output, Partitions, Rules, Stack
 from ensue.kernels.keys import KeyNumbers
@@ -29,6 +30,7 @@ _CONSUME = {
     ast.Consume.PARTITION: evaluate.CONSUME_PARTITION,
     ast.Consume.ANY: evaluate.CONSUME_ANY,
 }
+_CHOOSE = {ast.Selector.NEXT: CHOOSE_NEXT, ast.Selector.LAST: CHOOSE_LAST}
 _NOTHING = np.zeros(0, dtype=np.int64)
 _FIRST_NODES = 1 << 14
 _FIRST_OUTPUT = 1 << 16
@@ -82,8 +84,9 @@ class Evaluator:
             ticks=evaluate.NO_BOUND if ticks is None else ticks,
             limit=0 if plan.chooses else plan.query.limit or 0,
             consume=_CONSUME[plan.query.consume],
+            choose=_CHOOSE.get(plan.selector, CHOOSE_ALL),
         )
-        self.arena = new_arena(_FIRST_NODES, second=plan.window.events is not None and ticks is not None)
+        self.use(new_arena(_FIRST_NODES, second=plan.window.events is not None and ticks is not None))
         self.partitions = Partitions(_NOTHING.astype(np.int32), np.zeros((0, 1), dtype=np.int64), _NOTHING, _NOTHING)
         self.registers = np.zeros(evaluate.REGISTERS, dtype=np.int64)
         self.registers[evaluate.NODE] = NOTHING
@@ -102,6 +105,7 @@ class Evaluator:
                 self.arena,
                 self.partitions,
                 self._stack,
+                self._choice,
                 self._output,
                 self.registers,
                 batch,
@@ -116,7 +120,7 @@ class Evaluator:
         pieces.append(self._take_output())
         found = Found(tuple(pieces), self.plan.marks)
         if self.plan.chooses:
-            return select(found, self.plan.selector, self.plan.reported_marks, self.plan.query.limit)
+            return select(found, self.plan)
         return found
 
     def _provide(self, status: int, batch: Batch, pieces: list[Piece]) -> None:
@@ -150,7 +154,12 @@ class Evaluator:
             self.latest = int(batch.times[cursor])
         self.collect(batch.base + cursor)
         if 2 * self.arena.used[USED] > len(self.arena.node):
-            self.arena = grown(self.arena, 2 * len(self.arena.node))
+            self.use(grown(self.arena, 2 * len(self.arena.node)))
+
+    def use(self, arena: Arena) -> None:
+        """Takes another match structure."""
+        self.arena = arena
+        self._choice = new_choice(len(arena.node) if self.rules.choose != CHOOSE_ALL else 0)
 
     def collect(self, position: int) -> None:
         """Keeps only what the next event, at this position, could still be joined with."""

@@ -1,7 +1,7 @@
-"""NEXT, LAST and MAX of a whole query: the best supports among the complex events with the same end (section 5).
+"""After a selector of a whole query: MAX itself, then the projection onto the items' variables, then LIMIT.
 
-The candidates of an end are compared as they come out of the match structure, so the time is that of enumerating
-them; memory is kept for those of one batch.
+NEXT and LAST come here chosen already (`choose`). MAX compares the complex events of an end with each other as they are
+written out, so its time is that of enumerating them; memory is kept for those of one batch.
 """
 
 from __future__ import annotations
@@ -14,17 +14,16 @@ from numba import njit
 
 from ensue.found import Found, Variables
 from ensue.language import ast
-
-_NEXT, _LAST, _MAX = 0, 1, 2
-_ORDER = {ast.Selector.NEXT: _NEXT, ast.Selector.LAST: _LAST, ast.Selector.MAX: _MAX}
+from ensue.plan import Plan
 
 
-def select(found: Found, selector: ast.Selector, sets: Sequence[Variables], limit: int | None) -> Found:
-    """Those that the selector keeps, projected onto the variables of `sets`, and at most `limit` for each end."""
-    chosen = np.zeros(len(found), dtype=np.bool_)
-    _choose(found.end, found.offset, found.position, _ORDER[selector], chosen)
-    best = found.in_order(np.flatnonzero(chosen))
-    return _limited(_projected(best, sets), limit)
+def select(found: Found, plan: Plan) -> Found:
+    """What the query reports of the complex events that the evaluator wrote."""
+    if plan.selector is ast.Selector.MAX:
+        chosen = np.zeros(len(found), dtype=np.bool_)
+        _choose_largest(found.end, found.offset, found.position, chosen)
+        found = found.in_order(np.flatnonzero(chosen))
+    return _limited(_projected(found, plan.reported_marks), plan.query.limit)
 
 
 def _projected(found: Found, sets: Sequence[Variables]) -> Found:
@@ -49,49 +48,20 @@ def _limited(found: Found, limit: int | None) -> Found:
 
 
 @njit(cache=True, nogil=True)
-def _choose(end: Any, offset: Any, position: Any, order: int, chosen: Any) -> None:
+def _choose_largest(end: Any, offset: Any, position: Any, chosen: Any) -> None:
+    """Those whose support is in no other's support with the same end."""
     first = 0
     while first < len(end):
         last = first + 1
         while last < len(end) and end[last] == end[first]:
             last += 1
-        if order == _MAX:
-            for m in range(first, last):
-                chosen[m] = True
-                for other in range(first, last):
-                    if _inside(offset, position, m, other):
-                        chosen[m] = False
-                        break
-        else:
-            best = first
-            for m in range(first + 1, last):
-                if _compare(offset, position, m, best, order) > 0:
-                    best = m
-            for m in range(first, last):
-                chosen[m] = _compare(offset, position, m, best, order) == 0
+        for m in range(first, last):
+            chosen[m] = True
+            for other in range(first, last):
+                if _inside(offset, position, m, other):
+                    chosen[m] = False
+                    break
         first = last
-
-
-@njit(cache=True, nogil=True)
-def _compare(offset: Any, position: Any, a: int, b: int, order: int) -> int:
-    """1 where the support of `a` is the greater, -1 where that of `b` is, 0 where they are the same.
-
-    The supports are read from their first event (NEXT) or from their last (LAST). At the first difference the better
-    one has the event that comes first in that direction; where one ends, the other has more.
-    """
-    length_a, length_b = offset[a + 1] - offset[a], offset[b + 1] - offset[b]
-    for i in range(min(length_a, length_b)):
-        if order == _NEXT:
-            x, y = position[offset[a] + i], position[offset[b] + i]
-            if x != y:
-                return 1 if x < y else -1
-        else:
-            x, y = position[offset[a + 1] - 1 - i], position[offset[b + 1] - 1 - i]
-            if x != y:
-                return 1 if x > y else -1
-    if length_a == length_b:
-        return 0
-    return 1 if length_a > length_b else -1
 
 
 @njit(cache=True, nogil=True)

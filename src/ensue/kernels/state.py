@@ -76,7 +76,7 @@ def load(runner: Runner, state: bytes) -> None:
     evaluator.partitions = Partitions(
         arrays["configuration"], arrays["slots"], arrays["count"], arrays["partition_epoch"]
     )
-    evaluator.arena = _arena(arrays["node"], arrays["second"], evaluator.arena)
+    evaluator.use(_arena(arrays["node"], arrays["second"], evaluator.arena))
     for i, numbers in enumerate([*reader.keys.columns, *reader.keys.pairs]):
         if f"key_{i}" in arrays:
             numbers.values = _read_table(arrays[f"key_{i}"]).column("value").combine_chunks()

@@ -19,7 +19,6 @@ from ensue.language.syntax_errors import KEYWORDS, explain_character, explain_to
 MAX_DEPTH = 200
 _OPENING = frozenset(("LPAR", "LSQB", "LBRACE"))
 _CLOSING = frozenset(("RPAR", "RSQB", "RBRACE"))
-_STARTS = ["query_text", "pattern_text", "expression_text", "interval_text"]
 
 
 def parse_query(text: str | bytes) -> ast.Query:
@@ -85,7 +84,7 @@ def _parse(text: str | bytes, start: str) -> ast.Node:
             "a query reads SELECT * FROM stream WHERE pattern" if start == "query_text" else None,
         )
         raise QueryError(text, [problem])
-    parser = _lark()
+    parser = _lark(start)
     try:
         _check_nesting(parser, text)
         tree = parser.parse(text, start=start)
@@ -105,13 +104,14 @@ def _parse(text: str | bytes, start: str) -> ast.Node:
 
 
 @cache
-def _lark() -> Lark:
+def _lark(start: str) -> Lark:
+    """One parser a start symbol, made when first needed: a query alone needs a third of all tables."""
     grammar = (Path(__file__).parent / "grammar.lark").read_text(encoding="utf-8")
     return Lark(
         grammar,
         parser="lalr",
         lexer="basic",
-        start=_STARTS,
+        start=start,
         propagate_positions=True,
         maybe_placeholders=False,
         lexer_callbacks={"NAME": _keyword},
