@@ -58,9 +58,12 @@ def check_command(file: QueryFile, input: SchemaOf = None) -> None:
 
 
 @app.command("explain")
-def explain_command(file: QueryFile) -> None:
+def explain_command(
+    file: QueryFile,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show the determinised automaton too.")] = False,
+) -> None:
     """Shows what a query was understood as and how it is evaluated."""
-    typer.echo(_read_query(file).explain())
+    typer.echo(_read_query(file).explain(verbose=verbose))
 
 
 @app.command("run")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,17 +74,25 @@ def _shared_out(plan: Plan, stream: EventStream, threads: int, batch: int, progr
     from ensue.kernels.runner import Evaluator, Reader
 
     reader = Reader(plan, stream.tick)
-    evaluators = [Evaluator(plan, stream.tick, reader, share=i, shares=threads) for i in range(threads)]
+    shares = 1 << (threads - 1).bit_length()  # the kernel tells keys apart by their last bits
+    evaluators = [Evaluator(plan, stream.tick, reader, share=i, shares=shares) for i in range(shares)]
     found: list[Found] = []
     with ThreadPoolExecutor(threads) as pool:
-        for start in range(0, len(stream), batch):
-            events = reader.read(stream.slice(start, batch), start)
-            shares = list(pool.map(lambda e, b=events: e.step(b), evaluators))
-            together = joined(shares, plan.reported_marks)
-            # All matches with one end are of one partition, so of one thread: a stable sort keeps their order.
-            found.append(together.in_order(np.argsort(together.end, kind="stable")))
-            _tell(progress, start + batch, len(stream))
+        stepping: list[Future[Found]] = []
+        for start in [*range(0, len(stream), batch), len(stream)]:
+            # The next batch is read while the threads step over this one.
+            events = reader.read(stream.slice(start, batch), start) if start < len(stream) else None
+            if stepping:
+                found.append(_by_end([s.result() for s in stepping], plan))
+                _tell(progress, start, len(stream))
+            stepping = [pool.submit(e.step, events) for e in evaluators] if events is not None else []
     return joined(found, plan.reported_marks)
+
+
+def _by_end(shares: list[Found], plan: Plan) -> Found:
+    """All matches with one end are of one partition, so of one thread: a stable sort keeps their order."""
+    together = joined(shares, plan.reported_marks)
+    return together.in_order(np.argsort(together.end, kind="stable"))
 
 
 # ---------------------------------------------------------------- slices

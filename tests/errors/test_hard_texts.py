@@ -85,7 +85,7 @@ def assert_told_clearly(text: str | bytes) -> None:
 
 @pytest.mark.parametrize("text", QUERIES)
 def test_the_originals_are_queries(text):
-    ensue.query(text)
+    assert ensue.query(text).text == text
 
 
 @pytest.mark.parametrize("number", range(len(MUTATIONS)))
@@ -173,13 +173,20 @@ def test_what_nests_less_deep_runs(kind):
     query.run([{"time": i, "type": "A", "v": 2} for i in range(3)])
 
 
-def test_long_but_flat_is_fine():
-    numbers = ", ".join(map(str, range(MANY)))
-    ensue.query(f"SELECT * FROM S WHERE A AS x FILTER x.v IN ({numbers})")
-    ensue.query("SELECT " + ", ".join(f"x.a{i}" for i in range(2000)) + " FROM S WHERE A AS x")
-    ensue.query("SELECT * FROM S WHERE A /*" + "*" * MANY + "*/ -- " + "-" * MANY)
-    ensue.query("SELECT * FROM S WHERE A AS x FILTER x.s = '" + "''" * MANY + "'")
-    ensue.query(f"SELECT * FROM S WHERE {'a' * MANY}")
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"SELECT * FROM S WHERE A AS x FILTER x.v IN ({', '.join(map(str, range(MANY)))})",
+        f"SELECT {', '.join(f'x.a{i}' for i in range(2000))} FROM S WHERE A AS x",
+        f"SELECT * FROM S WHERE A /*{'*' * MANY}*/ -- {'-' * MANY}",
+        f"SELECT * FROM S WHERE A AS x FILTER x.s = '{chr(39) * 2 * MANY}'",
+        f"SELECT * FROM S WHERE {'a' * MANY}",
+    ],
+    ids=["numbers", "items", "comment", "string", "name"],
+)
+def test_long_but_flat_is_fine(text):
+    query = ensue.query(text)
+    assert ensue.query(str(query)) == query
 
 
 @pytest.mark.parametrize("digits", [20, 5_000, 100_000])

@@ -82,8 +82,8 @@ class Rules(NamedTuple):
     """The query's window, and its rules of reporting; NO_BOUND and 0 stand for none."""
 
     keyed: bool
-    share: int  # of the partitions, those whose number leaves this remainder ...
-    shares: int  # ... when divided by this
+    share: int  # of the partitions, those whose number has these last bits ...
+    share_mask: int  # ... under this mask; a division would cost as much as the step itself
     events: int
     ticks: int
     limit: int
@@ -137,14 +137,14 @@ def advance(
         partitions.epoch,
     )
     classes, keys, times, base = batch.classes, batch.partitions, batch.times, batch.base
-    keyed, share, shares, consume = rules.keyed, rules.share, rules.shares, rules.consume
+    keyed, share, share_mask, consume = rules.keyed, rules.share, rules.share_mask, rules.consume
     counted = keyed and rules.events != NO_BOUND
     scratch = np.empty(slots.shape[1], dtype=np.int64)
     total = len(classes)
     i = registers[CURSOR]
     while i < total:
         k = keys[i] if keyed else 0
-        if shares > 1 and k % shares != share:
+        if k & share_mask != share:
             i += 1
             continue
         if consume == CONSUME_ANY and epoch[k] != registers[EPOCH]:

@@ -58,7 +58,8 @@ class Reader:
 class Evaluator:
     """Steps over batches and keeps the partial matches. Several can share one reader, each with its own part.
 
-    `share` and `shares`: of a query with partitions, only those whose number leaves this remainder are evaluated.
+    `share` and `shares`: of a query with partitions, only those whose number leaves this remainder are evaluated;
+    `shares` is a power of two.
     """
 
     def __init__(
@@ -79,7 +80,7 @@ class Evaluator:
         self.rules = Rules(
             keyed=bool(plan.query.partition),
             share=share,
-            shares=shares,
+            share_mask=shares - 1,
             events=evaluate.NO_BOUND if plan.window.events is None else plan.window.events,
             ticks=evaluate.NO_BOUND if ticks is None else ticks,
             limit=0 if plan.chooses else plan.query.limit or 0,
