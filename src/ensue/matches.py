@@ -12,11 +12,15 @@ import pyarrow as pa
 
 from ensue.events import EventStream
 from ensue.found import Found, Marks
+from ensue.kernels.lookback import one_chunk
+from ensue.kernels.masks import named_by_text, values
 from ensue.language import ast
 from ensue.language.ast import NANOSECONDS
+from ensue.language.printer import print_expression
 from ensue.logic.check import Checked
+from ensue.logic.functions import AGGREGATES
 from ensue.logic.outputs import Output
-from ensue.logic.scope import singles
+from ensue.logic.scope import singles, variables_of
 from ensue.partitions import substreams_of
 from ensue.reference.expressions import Events, Expressions, Scope
 
@@ -85,7 +89,30 @@ class Matches:
         if isinstance(e, ast.Attribute):  # the checks made sure that its variable is single
             return self._stream.table.column(e.name).take(pa.array(self._marks_of(e.variable).positions))
         assert output.type is not None, "a checked query over a known schema has types"
-        return arrow_array([self._value(e, m) for m in range(len(self))], output.type.arrow)
+        column = self._at_once(e)
+        if column is not None:
+            return column.cast(output.type.arrow)
+        return arrow_array(self._match_by_match(e), output.type.arrow)
+
+    def _at_once(self, e: ast.Expression) -> pa.Array | None:
+        """The values of an item as one column, where it has no aggregate but count, first and last by themselves."""
+        match e:
+            case ast.Call(function="count", arguments=(ast.Name(name=x),)):
+                return pa.array(np.diff(self._marks_of(x).offsets))
+            case ast.Call(function="first" | "last", arguments=(ast.Attribute(variable=x, name=name),)):
+                marks = self._marks_of(x)
+                places = marks.offsets[:-1] if e.function == "first" else marks.offsets[1:] - 1
+                empty = np.diff(marks.offsets) == 0
+                padded = np.append(marks.positions, 0)  # so that there is a place to look at, even if none is marked
+                return one_chunk(self._stream.table.column(name).take(pa.array(padded[places], mask=empty)))
+        if any(c.function in (*AGGREGATES, "prev") for c in ast.find(e, ast.Call)):
+            return None
+        terms = {print_expression(a): a for a in ast.find(e, ast.Attribute)}
+        columns = {
+            text: one_chunk(self._stream.table.column(a.name).take(pa.array(self._marks_of(a.variable).positions)))
+            for text, a in terms.items()
+        }
+        return values(named_by_text(e), columns, len(self))
 
     def _marks_of(self, variable: str) -> Marks:
         nothing = Marks(np.zeros(len(self) + 1, dtype=np.int64), np.zeros(0, dtype=np.int64))
@@ -95,52 +122,54 @@ class Matches:
         """A whole variable: for each match the list of its events, structs of all input columns."""
         marks = self._marks_of(variable)
         taken = self._stream.table.take(pa.array(marks.positions)).combine_chunks()
-        columns = [_one_chunk(c) for c in taken.columns]
+        columns = [one_chunk(c) for c in taken.columns]
         structs = pa.StructArray.from_arrays(columns, fields=list(taken.schema))
         return pa.ListArray.from_arrays(pa.array(marks.offsets, pa.int32()), structs)
 
-    @cached_property
-    def _expressions(self) -> Expressions:
+    def _match_by_match(self, e: ast.Expression) -> list[Any]:
+        """The values of an item, by the reference."""
+        looks_back = any(c.function == "prev" for c in ast.find(e, ast.Call))
         keys = [k.attribute for k in self._checked.query.partition]
-        return Expressions(Events(self._stream, substreams_of(self._stream, keys)))
-
-    @cached_property
-    def _single(self) -> frozenset[str]:
-        return singles(self._checked.query.pattern)
-
-    def _value(self, e: ast.Expression, match: int) -> Any:
-        sets = {x: marks.of(match).tolist() for x, marks in self.marks.items()}
-        sets |= {x: [] for output in self._checked.outputs for x in _names(output) if x not in sets}
-        chosen = {x: sets[x][0] for x in sets if x in self._single}
-        return self._expressions.value(e, Scope(chosen, sets))
+        substreams = substreams_of(self._stream, keys) if looks_back else []
+        expressions = Expressions(Events(self._stream, substreams))
+        single = singles(self._checked.query.pattern)
+        marks = {x: self._marks_of(x) for x in variables_of(e) | {n.name for n in ast.find(e, ast.Name)}}
+        found = []
+        for m in range(len(self)):
+            sets = {x: mark.of(m).tolist() for x, mark in marks.items()}
+            chosen = {x: positions[0] for x, positions in sets.items() if x in single}
+            found.append(expressions.value(e, Scope(chosen, sets)))
+        return found
 
     # -- for people
 
     def __repr__(self) -> str:
-        names = self._table.column_names
-        rows = [[_cell(v) for v in row.values()] for row in self._head()]
+        names, shown = self._head()
+        rows = [[_cell(v) for v in row.values()] for row in shown]
         widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
         lines = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in [names, *rows]]
         lines.insert(1, "  ".join("-" * w for w in widths))
         return "\n".join([*lines, self._count()])
 
     def _repr_html_(self) -> str:
-        titles = "".join(f"<th>{html.escape(n)}</th>" for n in self._table.column_names)
+        names, shown = self._head()
+        titles = "".join(f"<th>{html.escape(n)}</th>" for n in names)
         body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(_cell(v))}</td>" for v in row.values()) + "</tr>"
-            for row in self._head()
+            "<tr>" + "".join(f"<td>{html.escape(_cell(v))}</td>" for v in row.values()) + "</tr>" for row in shown
         )
         return (
             f"<table><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table><p>{html.escape(self._count())}</p>"
         )
 
-    def _head(self) -> list[dict[str, Any]]:
-        head = self._table.slice(0, _SHOWN)
+    def _head(self) -> tuple[list[str], list[dict[str, Any]]]:
+        """The names of the columns and the first rows; the rest is not made for it."""
+        first = self._found.in_order(np.arange(min(_SHOWN, len(self))))
+        head = Matches(self._checked, self._stream, first).to_arrow()
         try:
             rows: list[dict[str, Any]] = head.to_pylist()
         except (OverflowError, ValueError):  # Python has no datetime for the year 10000, nor for nanoseconds
             rows = head.cast(pa.schema([f.with_type(_times_as_text(f.type)) for f in head.schema])).to_pylist()
-        return rows
+        return head.column_names, rows
 
     def _count(self) -> str:
         found = f"{len(self):,} match{'' if len(self) == 1 else 'es'}"
@@ -167,18 +196,6 @@ def _times_as_text(type_: pa.DataType) -> pa.DataType:
     if pa.types.is_struct(type_):
         return pa.struct([f.with_type(_times_as_text(f.type)) for f in type_])
     return pa.list_(_times_as_text(type_.value_type)) if pa.types.is_list(type_) else type_
-
-
-def _names(output: Output) -> Iterator[str]:
-    for node in ast.walk(output.expression):
-        if isinstance(node, ast.Name):
-            yield node.name
-        elif isinstance(node, ast.Attribute):
-            yield node.variable
-
-
-def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
-    return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
 
 
 def arrow_array(values: list[Any], type_: pa.DataType) -> pa.Array:

@@ -16,6 +16,8 @@ import pyarrow.compute as pc
 
 from ensue.events import EventStream
 from ensue.language import ast
+from ensue.language.printer import print_expression
+from ensue.logic.clauses import replace_terms
 from ensue.reference.expressions import Events, Expressions, Scope
 from ensue.schema import Kind, value_type
 
@@ -45,6 +47,20 @@ def holds(e: ast.Expression, columns: Columns, length: int) -> Mask:
         if only is not None and value_type(only.type).kind in (Kind.STRING, Kind.BOOLEAN, Kind.INTEGER):
             return _by_distinct_value(e, names[0], only.dictionary_encode())
         return _row_by_row(e, columns, length)
+
+
+def values(e: ast.Expression, columns: Columns, length: int) -> pa.Array | None:
+    """The expression's value at each row; None where Arrow has no kernel of the same meaning for it."""
+    try:
+        value = _value(e, columns)
+    except (_NoKernel, pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
+        return None
+    return pa.repeat(value, length) if isinstance(value, pa.Scalar) else value
+
+
+def named_by_text(e: ast.Expression) -> ast.Expression:
+    """The expression with each `x.a` as a bare name of that text, for columns of several variables."""
+    return replace_terms(e, lambda term: ast.Name(print_expression(term)))
 
 
 def _true(value: Any, length: int) -> Mask:

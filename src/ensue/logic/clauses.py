@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Container
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 from typing import Any
 
@@ -110,13 +110,18 @@ def _merged(raw: _Raw) -> Clause:
 
 def bare(e: ast.Expression) -> ast.Expression:
     """The expression with `x.a` written as `a`, so that the same test of different variables is one predicate."""
+    return replace_terms(e, lambda term: ast.Name(term.name))
+
+
+def replace_terms(e: ast.Expression, by: Callable[[ast.Attribute], ast.Expression]) -> ast.Expression:
+    """The expression with each `x.a` replaced."""
     if isinstance(e, ast.Attribute):
-        return ast.Name(e.name)
+        return by(e)
     changes: dict[str, Any] = {}
     for f in dataclasses.fields(e):
         value = getattr(e, f.name)
         if isinstance(value, ast.Expression):
-            changes[f.name] = bare(value)
+            changes[f.name] = replace_terms(value, by)
         elif isinstance(value, tuple):
-            changes[f.name] = tuple(bare(v) if isinstance(v, ast.Expression) else v for v in value)
+            changes[f.name] = tuple(replace_terms(v, by) if isinstance(v, ast.Expression) else v for v in value)
     return dataclasses.replace(e, **changes)

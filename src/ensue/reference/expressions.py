@@ -35,9 +35,16 @@ class Events:
     def __init__(self, stream: EventStream, substreams: Sequence[Sequence[int]]) -> None:
         self.stream = stream
         self.substreams = substreams
-        self.rank = {pos: rank for members in substreams for rank, pos in enumerate(members)}
-        self._substream_of = {pos: members for members in substreams for pos in members}
         self._columns: dict[str, list[Any]] = {}
+
+    @cached_property
+    def rank(self) -> dict[int, int]:
+        """The place of each position in its substream."""
+        return {pos: rank for members in self.substreams for rank, pos in enumerate(members)}
+
+    @cached_property
+    def _substream_of(self) -> dict[int, Sequence[int]]:
+        return {pos: members for members in self.substreams for pos in members}
 
     @cached_property
     def types(self) -> list[str | None]:
