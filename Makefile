@@ -12,7 +12,8 @@ help:
 # The environment is rebuilt when the lock file or the project's own description changes.
 .venv/ready: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
-	  || { echo "Ensue needs Python 3.11 or newer as $(PYTHON); name another with: make PYTHON=python3.12 ..." >&2; exit 1; }
+	  || { echo "Ensue needs Python 3.11 or newer, and '$(PYTHON)' is older or cannot be run:" \
+	       "name another with make PYTHON=/path/to/python3 ..." >&2; exit 1; }
 	@test -x $(BIN)/pip || $(PYTHON) -m venv .venv \
 	  || { echo "this Python cannot make environments: install its venv module (Debian: apt install python3-venv)" >&2; exit 1; }
 	@echo "setting up .venv ..."

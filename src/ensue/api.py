@@ -120,14 +120,17 @@ def query(text: str | bytes | Select) -> Query:
     if isinstance(text, Select):
         tree = text.build()
         return Query(print_query(tree), tree)
+    if not isinstance(text, str | bytes):
+        raise TypeError(f"a query is a text, bytes, or made with ensue.dsl, not {text.__class__.__name__}")
     decoded = decode(text)
     return Query(decoded, parse_query(decoded))
 
 
-def match(events: Any, text: str | bytes | Select, **options: Any) -> Matches:
+def match(events: Any, text: str | bytes | Select | Query, **options: Any) -> Matches:
     """`query(text).run(events, **options)`.
 
     >>> len(match([{"time": 1, "type": "A"}, {"time": 2, "type": "A"}], "SELECT * FROM S WHERE A ; A", unit="s"))
     1
     """
-    return query(text).run(events, **options)
+    made = text if isinstance(text, Query) else query(text)
+    return made.run(events, **options)

@@ -6,18 +6,21 @@ Exit codes: 0 all went well, 1 the query or the data is wrong (shown with the ca
 from __future__ import annotations
 
 import io
+import json
 import logging
+import math
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
 import pyarrow as pa
 import typer
 from rich.console import Console
-from rich.logging import RichHandler
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from ensue.api import Query, query
@@ -44,16 +47,31 @@ class OutputFormat(StrEnum):
 
 QueryFile = Annotated[str, typer.Argument(metavar="FILE", help="The query's text; '-' reads standard input.")]
 SchemaOf = Annotated[
-    Path | None, typer.Option("--input", "-i", help="Events whose columns the names and types are checked against.")
+    str | None,
+    typer.Option("--input", "-i", help="Events whose columns the names and types are checked against; '-' as in run."),
 ]
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"ensue {version('ensue')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show it.")] = False,
+) -> None:
+    """Complex event recognition: patterns over streams of events."""
 
 
 @app.command("check")
 def check_command(file: QueryFile, input: SchemaOf = None) -> None:
     """Tells all that is wrong with a query, or that nothing is."""
+    _check_standard_input(file, input)
     made = _read_query(file)
     if input is not None:
-        made.check(read_table(input).schema)
+        made.check(_read_events(input).schema)
     typer.echo(f"{'standard input' if file == '-' else file}: ok")
 
 
@@ -87,11 +105,12 @@ def run_command(
     ] = None,
 ) -> None:
     """Runs a query over events and writes its matches; without --output, shows a short table."""
-    if file == "-" and input == "-":
-        raise typer.BadParameter("the query and the events cannot both come from standard input")
+    _check_standard_input(file, input)
+    if output not in (None, "-") and Path(str(output)).resolve() in (Path(file).resolve(), Path(input).resolve()):
+        raise typer.BadParameter(f"the output would overwrite {output}")
     wanted = format or _format_of(output)
     made = _read_query(file)
-    events = _read_standard_input() if input == "-" else read_table(input)
+    events = _read_events(input)
     with _progress(events.num_rows) as report:
         found = made.run(
             events,
@@ -103,6 +122,15 @@ def run_command(
             progress=report,
         )
     _write(found, output, wanted)
+
+
+def _check_standard_input(file: str, input: str | None) -> None:
+    if file == "-" and input == "-":
+        raise typer.BadParameter("the query and the events cannot both come from standard input")
+
+
+def _read_events(input: str) -> pa.Table:
+    return _read_standard_input() if input == "-" else read_table(input)
 
 
 def _read_query(file: str) -> Query:
@@ -122,7 +150,7 @@ def _read_standard_input() -> pa.Table:
     elif data.startswith(b"ARROW1"):
         ending = ".arrow"
     else:
-        ending = ".jsonl" if data.lstrip().startswith(b"{") else ".csv"
+        ending = ".jsonl" if data.lstrip()[:1] in (b"{", b"[") else ".csv"
     if not data.strip():
         raise DataError("standard input is empty")
     try:
@@ -162,14 +190,22 @@ def _write(found: Matches, output: str | None, wanted: OutputFormat) -> None:
                 _write_csv(found, file)
             case OutputFormat.jsonl:
                 _write_json_lines(found, file)
-    _stderr.print(f"{len(found):,} match{'' if len(found) == 1 else 'es'}" + (f" in {output}" if not to_stdout else ""))
+    where = "" if to_stdout else f" in {output}"
+    typer.echo(f"{len(found):,} match{'' if len(found) == 1 else 'es'}{where}", err=True)
 
 
-def _opened(output: str) -> Any:
+@contextmanager
+def _opened(output: str) -> Iterator[Any]:
+    """A file that takes its name when it is whole: a failure leaves what was there before."""
+    part = Path(f"{output}.part")
     try:
-        return open(output, "wb")
+        with open(part, "wb") as file:
+            yield file
+        part.replace(output)
     except OSError as e:
         raise DataError(f"cannot write {output}: {e.strerror}") from None
+    finally:
+        part.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -180,24 +216,40 @@ def _left_open(file: Any) -> Iterator[Any]:
 
 
 def _write_csv(found: Matches, file: Any) -> None:
-    """CSV has no lists: a whole variable is written as JSON in its cell."""
-    import json
-
+    """CSV has no lists and no bytes: such a cell is written as JSON."""
     from pyarrow import csv
 
     table = found.to_arrow()
-    for i, field in enumerate(table.schema):
-        if pa.types.is_nested(field.type):
-            cells = [json.dumps(v, default=str) for v in table.column(i).to_pylist()]
-            table = table.set_column(i, field.name, pa.array(cells, pa.string()))
+    plain = [f.name for f in table.schema if pa.types.is_nested(f.type) or pa.types.is_binary(f.type)]
+    if plain:
+        rows = list(found)
+        for name in plain:
+            cells = pa.array([_json(row[name]) for row in rows], pa.string())
+            table = table.set_column(table.column_names.index(name), name, cells)
     csv.write_csv(table, file)
 
 
 def _write_json_lines(found: Matches, file: Any) -> None:
-    import json
-
     for row in found:
-        file.write(json.dumps(row, default=str, ensure_ascii=False).encode() + b"\n")
+        file.write(_json(row).encode() + b"\n")
+
+
+def _json(value: Any) -> str:
+    return json.dumps(_plain(value), default=str, ensure_ascii=False, allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    """What JSON can say: NaN and infinities are null, bytes are written in hexadecimal."""
+    match value:
+        case dict():
+            return {k: _plain(v) for k, v in value.items()}
+        case list():
+            return [_plain(v) for v in value]
+        case float() if not math.isfinite(value):
+            return None
+        case bytes():
+            return value.hex()
+    return value
 
 
 _LONG_INPUT = 10_000
@@ -215,19 +267,33 @@ def _progress(events: int) -> Iterator[Any]:
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
+#: How the errors of the library name its options, and what they are called here.
+_OPTIONS = {
+    "time='...'": "--time",
+    "time=None": "--no-time",
+    "unit='ms'": "--unit ms",
+    "unit=": "--unit",
+    "type=...": "--type",
+    "tiebreak=...": "--tiebreak",
+    "engine='auto'": "--engine auto",
+}
+
+
 def main() -> None:
     """The entry point: errors of query or data are shown as they are and end with 1, never with a traceback."""
-    logging.basicConfig(
-        level=logging.WARNING,
-        format="%(message)s",
-        handlers=[RichHandler(console=_stderr, show_time=False, show_path=False)],
-    )
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s", stream=sys.stderr)
+    logging.addLevelName(logging.WARNING, "note")
     try:
         app()
     except EnsueError as e:
         message = str(e)
+        for named, option in _OPTIONS.items():
+            message = message.replace(named, option)
         typer.echo(message if message.startswith("error:") else f"error: {message}", err=True)
         sys.exit(1)
+    except BrokenPipeError:  # the reader of our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
 
 
 if __name__ == "__main__":

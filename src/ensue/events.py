@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from ensue.errors import DataError, did_you_mean, listed
 from ensue.language.ast import NANOSECONDS, UNITS
-from ensue.schema import Schema
+from ensue.schema import Schema, timestamp_literal
 from ensue.sources import read_table
 
 log = logging.getLogger("ensue")
@@ -64,19 +64,30 @@ def read_events(
     Several streams are given as a mapping of their names, and merged by time. `used` names the attributes that the
     query speaks of, None means all: a file's other columns need not be read.
     """
+    _check_names(time=time, type=type, unit=unit, tiebreak=tiebreak)
     tables = []
     only = None if used is None else used | {c for c in (time, type, tiebreak) if c is not None}
     for name, source in _sources(events, streams).items():
         table = read_table(source, only=only if type else _with_type(only), encoded=type or "type")
+        if not table.column_names and not table.num_rows and len(streams) > 1:
+            continue  # rows of which there are none have no columns either
         types, times = _event_types(table, name, type), _event_times(table, time)
         if time is not None and times.type != table.column(time).type:  # text was read as times: so it is for filters
             table = table.set_column(table.column_names.index(time), time, times)
         tables.append(table.append_column(_TYPE, types).append_column(_TIME, times))
+    if not tables:
+        raise DataError("the events have no rows and no columns: give at least the names of the columns")
     table = tables[0] if len(tables) == 1 else _merge(tables, streams)
     ordered = _in_order(table, tiebreak, merged=len(tables) > 1, timed=time is not None)
     shown, types = ordered.column(_TIME), ordered.column(_TYPE)
     times, tick = _clock(shown, time, unit)
     return EventStream(ordered.drop_columns([_TYPE, _TIME]), types, times, tick, shown)
+
+
+def _check_names(**options: object) -> None:
+    for option, value in options.items():
+        if value is not None and not isinstance(value, str):
+            raise DataError(f"{option}= takes a text, not {value!r}")
 
 
 def _with_type(only: frozenset[str] | None) -> frozenset[str] | None:
@@ -151,13 +162,16 @@ def _event_times(table: pa.Table, time: str | None) -> pa.ChunkedArray:
         return column
     if is_.is_string(column.type) or is_.is_large_string(column.type) or is_.is_string_view(column.type):
         return _parse_times(column, time)
+    if is_.is_null(column.type):  # no rows: a file of which only the header is there
+        return column.cast(pa.int64())
+    advice = "; round it to whole steps first, such as milliseconds" if is_.is_floating(column.type) else ""
     raise DataError(
-        f"the time column '{time}' is of type {column.type}: it must be a timestamp, a date, or an integer with a unit"
+        f"the time column '{time}' is of type {column.type}: it must be a timestamp, a date, or an integer with a "
+        f"unit{advice}"
     )
 
 
 def _parse_times(column: pa.ChunkedArray, time: str) -> pa.ChunkedArray:
-    message = ""
     for type_ in (
         pa.timestamp("us"),
         pa.timestamp("us", "UTC"),
@@ -166,9 +180,13 @@ def _parse_times(column: pa.ChunkedArray, time: str) -> pa.ChunkedArray:
     ):
         try:
             return column.cast(type_)
-        except pa.ArrowInvalid as e:
-            message = str(e)
-    raise DataError(f"the time column '{time}' holds text that is no time: {message}")
+        except pa.ArrowInvalid:
+            continue
+    for row, text in enumerate(column.to_pylist(), start=1):
+        if timestamp_literal(text) is None:
+            wanted = "an ISO time such as 2024-03-31 01:30:00"
+            raise DataError(f"the time column '{time}' holds '{text[:40]}' in row {row}, which is not {wanted}")
+    raise DataError(f"the time column '{time}' has some times with a zone and some without: give all of them one")
 
 
 def _in_order(table: pa.Table, tiebreak: str | None, *, merged: bool, timed: bool) -> pa.Table:
@@ -188,7 +206,8 @@ def _in_order(table: pa.Table, tiebreak: str | None, *, merged: bool, timed: boo
     if steps_back == 0 and tiebreak is None:
         return table
     if steps_back and not merged:
-        log.warning("the events were not in the order of time (%d steps back): sorted, stably", steps_back)
+        steps = f"{steps_back} step{'' if steps_back == 1 else 's'} back"
+        log.warning("the events were not in the order of time (%s): sorted, stably", steps)
     # The arrival as the last key makes the order stable whatever the sort is.
     numbered = table.append_column(_ARRIVAL, pa.array(np.arange(table.num_rows)))
     order = pc.sort_indices(numbered, sort_keys=[*keys, (_ARRIVAL, "ascending")])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import importlib.util
 from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -53,7 +54,7 @@ class Matches:
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """One dict a match, with the columns of `to_arrow`."""
         for batch in self.to_arrow().to_batches(max_chunksize=1000):
-            yield from batch.to_pylist()
+            yield from _rows(pa.Table.from_batches([batch]))
 
     # -- tables
 
@@ -62,9 +63,11 @@ class Matches:
         return self._table
 
     def to_pandas(self) -> pandas.DataFrame:
+        _need("pandas")
         return self._table.to_pandas()
 
     def to_polars(self) -> polars.DataFrame:
+        _need("polars")
         import polars
 
         frame = polars.from_arrow(self._table)
@@ -165,15 +168,16 @@ class Matches:
         """The names of the columns and the first rows; the rest is not made for it."""
         first = self._found.in_order(np.arange(min(_SHOWN, len(self))))
         head = Matches(self._checked, self._stream, first).to_arrow()
-        try:
-            rows: list[dict[str, Any]] = head.to_pylist()
-        except (OverflowError, ValueError):  # Python has no datetime for the year 10000, nor for nanoseconds
-            rows = head.cast(pa.schema([f.with_type(_times_as_text(f.type)) for f in head.schema])).to_pylist()
-        return head.column_names, rows
+        return head.column_names, _rows(head)
 
     def _count(self) -> str:
         found = f"{len(self):,} match{'' if len(self) == 1 else 'es'}"
         return f"{found}, the first {_SHOWN} shown" if len(self) > _SHOWN else found
+
+
+def _need(library: str) -> None:
+    if importlib.util.find_spec(library) is None:
+        raise ImportError(f"to_{library} needs {library}: install ensue[frames]")
 
 
 _SHOWN = 20
@@ -187,7 +191,17 @@ def _cell(value: Any) -> str:
         text = "(" + ", ".join(f"{k}={_cell(v)}" for k, v in value.items() if v is not None) + ")"
     else:
         text = "NULL" if value is None else str(value)
+    text = text.replace("\r", "\\r").replace("\n", "\\n")
     return text if len(text) <= _WIDEST_CELL else text[: _WIDEST_CELL - 3] + "..."
+
+
+def _rows(table: pa.Table) -> list[dict[str, Any]]:
+    """The rows as dicts; times that Python's datetime cannot hold (nanoseconds, the year 10000) as text."""
+    try:
+        rows: list[dict[str, Any]] = table.to_pylist()
+    except (OverflowError, ValueError):
+        rows = table.cast(pa.schema([f.with_type(_times_as_text(f.type)) for f in table.schema])).to_pylist()
+    return rows
 
 
 def _times_as_text(type_: pa.DataType) -> pa.DataType:
@@ -211,4 +225,6 @@ def arrow_array(values: list[Any], type_: pa.DataType) -> pa.Array:
         return pa.array([None if v is None else v // NANOSECONDS["d"] for v in values], pa.int32()).cast(type_)
     if pa.types.is_date64(type_):
         return pa.array([None if v is None else v // NANOSECONDS["ms"] for v in values], pa.int64()).cast(type_)
+    if pa.types.is_floating(type_):
+        values = [None if v is None else float(v) for v in values]
     return pa.array(values, type_)

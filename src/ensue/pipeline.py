@@ -11,6 +11,7 @@ A query is a function from an ordered event stream to a set of complex events; e
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -28,13 +29,17 @@ from ensue.plan import Plan, compile_plan
 
 Progress = Callable[[int, int], None]
 
+#: From so many events on, a user is told when a query gets the slow engine.
+LONG = 10_000
+
 
 def evaluate_auto(checked: Checked, stream: EventStream, progress: Progress | None = None) -> Found:
     """By the automaton engine where it evaluates the query, else by the reference."""
     plan = plan_or_reason(checked)
     if isinstance(plan, Plan):
         return automaton.run_plan(plan, stream, progress=progress)
-    log.info("%s: evaluated by the reference", plan)
+    level = logging.WARNING if len(stream) >= LONG else logging.INFO
+    log.log(level, "%s: the reference evaluates it, which is exact and slow on long streams", plan)
     return reference.evaluate(checked, stream, progress)
 
 
@@ -72,7 +77,19 @@ def run(
     checked: Checked = check(query, text, stream.schema)
     if stream.tick is None and classify(query).uses_time:
         raise DataError(_no_unit(time))
-    return Matches(checked, stream, evaluate(checked, stream, progress))
+    found = evaluate(checked, stream, progress)
+    if not len(found):
+        _tell_of_unknown_types(query, stream)
+    return Matches(checked, stream, found)
+
+
+def _tell_of_unknown_types(query: ast.Query, stream: EventStream) -> None:
+    """Where nothing matched, a type that no event has is the likely reason."""
+    there = [t for t in stream.types.unique().to_pylist() if t is not None]
+    for name in dict.fromkeys(t.name for t in ast.find(query.pattern, ast.Type)):
+        if len(stream) and name not in there:
+            hint = did_you_mean(name, there) or f"the types are {listed(there)}"
+            log.warning("no event has the type '%s': %s", name, hint)
 
 
 def _engine(name: str) -> Callable[..., Found]:

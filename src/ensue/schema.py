@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 
 class Kind(StrEnum):
@@ -82,3 +83,13 @@ class Schema:
     @classmethod
     def of(cls, arrow: pa.Schema) -> Schema:
         return cls({field.name: value_type(field.type) for field in arrow})
+
+
+def timestamp_literal(text: str) -> pa.TimestampScalar | None:
+    """The instant that `timestamp('...')` names, or None where the text is none."""
+    for unit, zone in (("us", None), ("us", "UTC"), ("ns", None), ("ns", "UTC")):
+        try:
+            return pc.cast(pa.scalar(text), pa.timestamp(unit, zone))
+        except pa.ArrowInvalid:
+            continue
+    return None

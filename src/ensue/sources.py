@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ def read_table(source: Any, *, only: frozenset[str] | None = None, encoded: str 
     """
     try:
         table = _table(source, only, encoded)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, ValueError) as e:
+        table = table.cast(pa.schema([f.with_type(_without_view(f.type)) for f in table.schema]))
+    except (pa.ArrowException, ValueError, TypeError, OverflowError) as e:
         raise DataError(f"cannot read the events: {e}") from None
     names = table.column_names
     twice = sorted({n for n in names if names.count(n) > 1})
@@ -27,7 +29,7 @@ def read_table(source: Any, *, only: frozenset[str] | None = None, encoded: str 
         raise DataError(f"the events have two columns named {listed(twice)}")
     if any(n.startswith("\0") for n in names):
         raise DataError("the name of a column begins with a NUL character")
-    return table.cast(pa.schema([f.with_type(_without_view(f.type)) for f in table.schema]))
+    return table
 
 
 def _table(source: Any, only: frozenset[str] | None, encoded: str | None) -> pa.Table:
@@ -49,14 +51,28 @@ def _table(source: Any, only: frozenset[str] | None, encoded: str | None) -> pa.
     if hasattr(source, "__arrow_c_stream__"):
         return pa.table(source)
     if isinstance(source, list) and all(isinstance(row, Mapping) for row in source):
-        # Not Table.from_pylist, which takes the columns of the first row alone.
-        names = dict.fromkeys(name for row in source for name in row)
-        return pa.table({name: pa.array([row.get(name) for row in source]) for name in names})
+        return _from_rows(source)
     kind = f"{source.__class__.__module__}.{source.__class__.__qualname__}"
     raise DataError(
         f"cannot read events from {kind}: give an Arrow table or reader, a pandas or polars frame, "
         "a list of dicts, or a path to Parquet, CSV or JSON lines"
     )
+
+
+def _from_rows(rows: list[Mapping[str, Any]]) -> pa.Table:
+    """Rows as a table; not by Table.from_pylist, which takes the columns of the first row alone."""
+    columns = {}
+    for name in dict.fromkeys(name for row in rows for name in row):
+        # pandas' NaT is a datetime that is none.
+        values = [None if v.__class__.__name__ == "NaTType" else v for v in (row.get(name) for row in rows)]
+        zoned = {v.tzinfo is not None for v in values if isinstance(v, datetime)}
+        if len(zoned) > 1:
+            raise DataError(f"the column '{name}' has some times in a zone and some in none: give all of them one")
+        try:
+            columns[str(name)] = pa.array(values)
+        except (pa.ArrowException, ValueError, TypeError, OverflowError) as e:
+            raise DataError(f"the column '{name}' cannot be read: {e}") from None
+    return pa.table(columns)
 
 
 _PARQUET = (".parquet", ".pq")
@@ -67,12 +83,19 @@ def _without_view(type_: pa.DataType) -> pa.DataType:
     if pa.types.is_dictionary(type_):
         plain = _without_view(type_.value_type)
         return type_ if plain == type_.value_type else plain
+    if pa.types.is_list(type_) or pa.types.is_large_list(type_):
+        return pa.list_(_without_view(type_.value_type))
+    if pa.types.is_struct(type_):
+        return pa.struct([f.with_type(_without_view(f.type)) for f in type_])
     return {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}.get(type_, type_)
 
 
 def _read_file(path: Path, only: frozenset[str] | None, encoded: str | None) -> pa.Table:
-    if not path.exists():
-        raise DataError(f"there is no file {path}")
+    try:
+        if not path.exists():
+            raise DataError(f"there is no file {path}")
+    except OSError as e:
+        raise DataError(f"cannot read this path: {e.strerror}") from None
     endings = [s for s in path.suffixes if s not in (".gz", ".bz2", ".zst")]
     ending = endings[-1].lower() if endings else ""
     try:
@@ -102,13 +125,47 @@ def read_stream_format(source: Any, ending: str) -> pa.Table:
         case ".csv":
             from pyarrow import csv
 
-            return csv.read_csv(source)
+            return _checked_text(csv.read_csv(source))
         case ".jsonl" | ".ndjson" | ".json":
-            from pyarrow import json
-
-            return json.read_json(source)
+            return _read_json(source)
         case ".arrow" | ".feather":
             from pyarrow import feather
 
             return feather.read_table(source)
     raise DataError(f"cannot tell the format of {source}: name it .parquet, .csv, .jsonl or .arrow")
+
+
+def _checked_text(table: pa.Table) -> pa.Table:
+    """A CSV's table, whose text must be UTF-8: what is not, Arrow gives as bytes."""
+    for name in table.column_names:
+        if pa.types.is_binary(table.schema.field(name).type):
+            values = table.column(name).to_pylist()
+            row = next(i for i, v in enumerate(values) if v is not None and not _is_utf8(v)) + 1
+            raise DataError(f"the column '{name}' is not UTF-8 text, first in row {row}: save the file as UTF-8")
+    return table
+
+
+def _is_utf8(value: bytes) -> bool:
+    try:
+        value.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _read_json(source: Any) -> pa.Table:
+    """JSON lines, or one JSON array of objects."""
+    import json as standard
+
+    from pyarrow import json
+
+    with pa.input_stream(str(source) if isinstance(source, Path) else source) as stream:
+        data = stream.read()
+    if not data.strip():
+        return pa.table({})
+    if data.lstrip().startswith(b"["):
+        rows = standard.loads(data)
+        if not all(isinstance(row, dict) for row in rows):
+            raise DataError("a JSON file holds one object a line, or an array of objects")
+        return _from_rows(rows)
+    return json.read_json(pa.BufferReader(data))

@@ -6,6 +6,7 @@ import os
 import pty
 import subprocess
 import sys
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.csv
@@ -183,7 +184,7 @@ def test_unsorted_events_are_said_on_standard_error(folder):
     code, shown, told = command("run", "good.sql", "-i", "mixed.parquet")
     assert code == 0
     assert shown.endswith(b"2 matches\n")
-    assert "the events were not in the order of time (1 steps back): sorted, stably" in words(told)
+    assert "the events were not in the order of time (1 step back): sorted, stably" in words(told)
 
 
 # ---------------------------------------------------------------- exit codes
@@ -289,7 +290,38 @@ def test_progress_on_long_input(folder):
 def test_no_progress_where_nobody_looks(folder):
     long = pa.table({"time": range(20_000), "type": ["C"] * 20_000, "v": range(20_000)})
     pa.parquet.write_table(long, "long.parquet")
-    assert command("run", "good.sql", "-i", "long.parquet", "-o", "m.jsonl") == (0, b"", "0 matches in m.jsonl\n")
+    code, shown, told = command("run", "good.sql", "-i", "long.parquet", "-o", "m.jsonl")
+    assert (code, shown) == (0, b"")
+    assert told.endswith("0 matches in m.jsonl\n")
+    assert "matching" not in told
+
+
+def test_a_type_that_no_event_has_is_told_where_nothing_matched(folder):
+    pa.parquet.write_table(pa.table({"time": [1, 2], "type": ["Bee", "Cat"], "v": [1, 2]}), "other.parquet")
+    _, _, told = command("run", "good.sql", "-i", "other.parquet")
+    assert "note: no event has the type" in told
+
+
+def test_check_reads_events_from_standard_input(folder):
+    data = Path("events.parquet").read_bytes()
+    assert command("check", "good.sql", "-i", "-", input=data)[0] == 0
+
+
+def test_the_output_does_not_overwrite_what_it_comes_from(folder):
+    before = Path("good.sql").read_bytes()
+    assert command("run", "good.sql", "-i", "events.parquet", "-o", "good.sql", "--format", "csv")[0] == 2
+    assert Path("good.sql").read_bytes() == before
+
+
+def test_json_has_no_nan(folder):
+    pa.parquet.write_table(pa.table({"time": [1], "type": ["A"], "v": [float("nan")], "b": [b"\xff"]}), "nan.parquet")
+    Path("nan.sql").write_text("SELECT A.v, A.b FROM S WHERE A", encoding="utf-8")
+    _, shown, _ = command("run", "nan.sql", "-i", "nan.parquet", "-o", "-")
+    assert json.loads(shown) == {"start_time": 1, "end_time": 1, "A_v": None, "A_b": "ff"}
+
+
+def test_version(folder):
+    assert command("--version")[1].startswith(b"ensue 0.")
 
 
 def test_the_entry_point_is_installed():

@@ -144,7 +144,9 @@ def test_rows_may_have_different_keys():
     ids=["pandas, names twice", "pandas, mixed", "rows, mixed", "pandas series", "polars series"],
 )
 def test_what_arrow_cannot_hold(events):
-    assert refused(events).startswith(("cannot read the events: ", "cannot read events from "))
+    assert refused(events).startswith(
+        ("cannot read the events: ", "cannot read events from ", "the column 'v' cannot be read: ")
+    )
 
 
 def test_polars_strings_can_be_sorted_and_selected():
@@ -331,8 +333,19 @@ def test_times_as_text(first, second, type_):
 
 def test_text_that_is_no_time():
     message = refused(timed(["2024-01-31", "noon"]))
-    assert message.startswith("the time column 'time' holds text that is no time: ")
-    assert "noon" in message
+    wanted = "the time column 'time' holds 'noon' in row 2, which is not an ISO time such as 2024-03-31 01:30:00"
+    assert message == wanted
+
+
+def test_text_with_and_without_zones():
+    message = refused(timed(["2024-01-31 12:00", "2024-01-31 12:00Z"]))
+    assert message.endswith("has some times with a zone and some without: give all of them one")
+
+
+def test_rows_with_and_without_zones():
+    times = [datetime(2024, 1, 1), datetime(2024, 1, 1, tzinfo=UTC)]
+    message = refused([{"time": t, "type": "A"} for t in times], "SELECT * FROM S WHERE A")
+    assert message.endswith("has some times in a zone and some in none: give all of them one")
 
 
 @pytest.mark.parametrize(
@@ -342,7 +355,7 @@ def test_text_that_is_no_time():
 def test_times_of_another_type(times, name):
     message = refused(timed(times))
     assert message.startswith(f"the time column 'time' is of type {name}")
-    assert message.endswith(": it must be a timestamp, a date, or an integer with a unit")
+    assert ": it must be a timestamp, a date, or an integer with a unit" in message
 
 
 def test_times_beyond_64_bits():
@@ -494,3 +507,46 @@ def test_one_event():
     assert len(found([row])) == 0
     assert len(found([row], "SELECT x.v FROM S WHERE A AS x UNLESS B WITHIN 1 ns")) == 1
     assert len(found([row], "SELECT x.v FROM S WHERE NEXT(A AS x)")) == 1
+
+
+def test_a_file_of_which_only_the_header_is_there(tmp_path):
+    path = tmp_path / "header.csv"
+    path.write_text("time,type,v\n")
+    assert found(path) == []
+
+
+def test_a_stream_of_no_rows_beside_another():
+    both = "SELECT x.v FROM S, T WHERE A AS x"
+    assert len(found({"S": ROWS, "T": []}, both, unit="s")) == 2
+
+
+def test_a_json_array(tmp_path):
+    path = tmp_path / "array.json"
+    path.write_text(json.dumps(ROWS))
+    assert found(path) == found(ROWS)
+
+
+def test_text_that_is_not_utf8(tmp_path):
+    path = tmp_path / "latin.csv"
+    path.write_bytes(b"time,type,v\n1,A,x\n2,B,K\xf6ln\n")
+    assert refused(path).endswith("the column 'v' is not UTF-8 text, first in row 2: save the file as UTF-8")
+
+
+def test_a_missing_time_of_pandas_in_a_row():
+    rows = [{"time": pd.Timestamp(0), "type": "A"}, {"time": pd.NaT, "type": "A"}]
+    assert "has 1 NULL value, the first in row 2" in refused(rows, "SELECT * FROM S WHERE A")
+
+
+@pytest.mark.parametrize("value", [2**70, object()])
+def test_a_value_that_arrow_cannot_hold(value):
+    assert refused([{"time": 1, "type": "A", "v": value}]).startswith("the column 'v' cannot be read: ")
+
+
+def test_options_are_texts():
+    assert refused(ROWS, time=1) == "time= takes a text, not 1"
+
+
+def test_a_query_object_is_a_query_too():
+    assert len(ensue.match(ROWS, ensue.query(ASK))) == 1
+    with pytest.raises(TypeError, match="a query is a text"):
+        ensue.query(None)

@@ -196,8 +196,15 @@ def test_decimals_are_computed_with_as_floats_and_selected_as_they_are():
     assert found.schema.field("w").type == pa.float64()
     assert found.column("w").to_pylist() == [pytest.approx(3.2)]
     found = table("sum(x.v) AS s, max(x.v) AS m", "(S AS x){2}", events=events)
-    assert found.schema.types[2:] == [pa.float64(), pa.float64()]
+    assert found.schema.types[2:] == [pa.float64(), pa.decimal128(3, 2)]
     assert found.column("s").to_pylist() == [pytest.approx(3.3)]
+    assert found.column("m").to_pylist() == [Decimal("2.20")]
+
+
+def test_decimals_are_compared_exactly():
+    large = Decimal("12345678901234567.89")
+    events = pa.table({"time": [1, 2, 3], "v": pa.array([large, large, large + Decimal("0.01")])})
+    assert len(ensue.match(events, "SELECT * FROM S WHERE S AS x ; S AS y FILTER x.v = y.v")) == 1
 
 
 def test_dictionaries_are_computed_with_as_their_values():

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ensue.automata.determinize import Determinizer
+from ensue.errors import EngineError
 from ensue.events import EventStream
 from ensue.found import Found, Piece
 from ensue.kernels import evaluate
@@ -32,6 +33,8 @@ _CONSUME = {
 }
 _CHOOSE = {ast.Selector.NEXT: CHOOSE_NEXT, ast.Selector.LAST: CHOOSE_LAST}
 _NOTHING = np.zeros(0, dtype=np.int64)
+#: How many marked events the matches of one batch may have: some ten gigabytes.
+MOST_MARKED = 1 << 29
 _FIRST_NODES = 1 << 14
 _FIRST_OUTPUT = 1 << 16
 _MOST_OUTPUT = 1 << 22
@@ -132,6 +135,7 @@ class Evaluator:
             case evaluate.NEEDS_NODES:
                 self._make_room(batch)
             case evaluate.NEEDS_OUTPUT:
+                self._check_output(pieces)
                 size = 2 * len(self._output.position)
                 if self.registers[evaluate.MATCHES]:
                     pieces.append(self._take_output())
@@ -139,6 +143,15 @@ class Evaluator:
                 self._output = _new_output(size)
             case evaluate.NEEDS_STACK:
                 self._stack = Stack(*(np.concatenate([part, np.empty_like(part)]) for part in self._stack))
+
+    def _check_output(self, pieces: list[Piece]) -> None:
+        """Refuses more than memory can be expected to hold, while there is still some left to say so."""
+        if sum(len(p.position) for p in pieces) > MOST_MARKED:
+            matches = sum(len(p.start) for p in pieces)
+            raise EngineError(
+                f"one batch of events has more than {matches:,} matches: bound them with WITHIN, with LIMIT, or with a "
+                "selector such as SELECT NEXT"
+            )
 
     def _learn(self, batch: Batch) -> None:
         cursor = self.registers[evaluate.CURSOR]

@@ -7,7 +7,7 @@ the language page, section 3; expressions its section 4; `Query` its section 6.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
@@ -360,6 +360,8 @@ class Query(Node):
     partition: tuple[PartitionKey, ...] = ()
     consume: Consume = Consume.NONE
     limit: int | None = None
+    #: Where parts stand that are no nodes of their own: "items", "stream 0", "LIMIT".
+    places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
 
 
 # ---------------------------------------------------------------- walking

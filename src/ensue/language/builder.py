@@ -194,9 +194,9 @@ class Pat:
 
     node: ast.Pattern
 
-    def named(self, variable: Variable) -> Pat:
+    def named(self, variable: Variable | str) -> Pat:
         """`p AS x`"""
-        return Pat(ast.As(self.node, variable._name))
+        return Pat(ast.As(self.node, variable if isinstance(variable, str) else variable._name))
 
     def where(self, condition: Expr) -> Pat:
         """`p FILTER f`"""

@@ -54,10 +54,10 @@ def parse_interval(text: str | bytes) -> ast.Interval:
 
 
 def decode(text: str | bytes) -> str:
-    """The text as a string; bytes must be UTF-8."""
+    """The text as a string; bytes must be UTF-8, and may begin with the mark that some editors put there."""
     if isinstance(text, bytes):
         try:
-            return text.decode("utf-8")
+            return text.decode("utf-8").removeprefix("\ufeff")
         except UnicodeDecodeError as e:
             shown = text.decode("utf-8", errors="replace")
             at = len(text[: e.start].decode("utf-8"))
@@ -65,6 +65,7 @@ def decode(text: str | bytes) -> str:
             raise QueryError(
                 shown, [Problem(ProblemKind.SYNTAX, message, Span(at, at + 1), "save the file as UTF-8")]
             ) from None
+    text = text.removeprefix("\ufeff")
     for at, character in enumerate(text):
         if "\ud800" <= character <= "\udfff":
             shown = text.encode("utf-8", errors="replace").decode("utf-8")
@@ -177,6 +178,9 @@ class _ToAst(Transformer_NonRecursive):  # type: ignore[type-arg]
         if isinstance(rest[0], ast.Selector):
             selector, *rest = rest
         items, _from, streams, _where, pattern, *clauses = rest
+        places = {"items": Span(parts[0].start_pos, _from.start_pos)}
+        places |= {f"stream {i}": span for i, (_, span) in enumerate(streams)}
+        places |= {name: span for name, span, _, _ in clauses}
         found: dict[str, Anything] = {}
         for name, span, value, suffixes in clauses:
             if name in found:
@@ -192,6 +196,7 @@ class _ToAst(Transformer_NonRecursive):  # type: ignore[type-arg]
             partition=tuple(ast.PartitionKey(n, span=s) for n, s in found.get("PARTITION BY", ())),
             consume=found.get("CONSUME BY", ast.Consume.NONE),
             limit=found.get("LIMIT"),
+            places=places,
             span=_span(meta),
         )
 

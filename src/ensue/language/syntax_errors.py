@@ -121,6 +121,8 @@ def _display(parser: Lark, terminal: str) -> str:
 def _hint_at_end(text: str, expected: Set[str]) -> str | None:
     if re.search(r"(?i);\s*not\b[^;]*$", text):
         return "NOT stands between two patterns: p ; NOT q ; r"
+    if text.rstrip().endswith(";"):
+        return "a query has no ; at its end: it stands between the steps of a sequence"
     opened = text.count("(") - text.count(")")
     if "RPAR" in expected and opened > 0:
         return f"{opened} opening parenthes{'is is' if opened == 1 else 'es are'} not closed"
@@ -136,6 +138,10 @@ def _hint_at_token(text: str, start: int, token: str, expected: Set[str]) -> str
         return "a comment that starts with /* ends with */"
     if token == "=" and before.endswith("="):
         return "equality is written with one ="
+    if kind == "STAR" and before.lower().endswith("count("):
+        return "write count(x) for the number of events that x marks"
+    if kind == "DOT" and "UNLESS" in expected:
+        return "a condition goes into FILTER: WHERE pattern FILTER x.v > 1"
     if kind == "STAR" and "PLUS" in expected:
         return "there is no *: write p+ for one or more, (p+)? for none or more in a sequence"
     if kind in ("EQ", "LT", "LE", "GT", "GE", "NE") and not expected & {"EQ", "LE"}:

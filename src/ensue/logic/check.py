@@ -283,13 +283,13 @@ def _clause_problems(query: ast.Query, schema: Schema | None) -> Iterator[Proble
             yield _problem(key, f"unknown attribute '{key.attribute}'", hint, name=True)
         elif found.kind is Kind.OTHER:
             yield Problem(ProblemKind.TYPE, f"cannot partition by '{key.attribute}' of type {found}", key.span)
-    seen = set()
-    for stream in query.streams:
-        if stream in seen:
-            yield _problem(query, f"the stream '{stream}' stands twice in FROM")
-        seen.add(stream)
+    for i, stream in enumerate(query.streams):
+        if stream in query.streams[:i]:
+            where = query.places.get(f"stream {i}", query.span)
+            yield _problem(where, f"the stream '{stream}' stands twice in FROM")
     if query.limit == 0:
-        yield _problem(query, "LIMIT 0 reports nothing", "leave LIMIT out for all complex events")
+        where = query.places.get("LIMIT", query.span)
+        yield _problem(where, "LIMIT 0 reports nothing", "leave LIMIT out for all complex events")
 
 
 def _duplicate_columns(query: ast.Query, columns: tuple[Output, ...]) -> Iterator[Problem]:
@@ -297,6 +297,6 @@ def _duplicate_columns(query: ast.Query, columns: tuple[Output, ...]) -> Iterato
     taken |= {"start_time": "the column of the start", "end_time": "the column of the end"}
     for column in columns:
         if column.name and column.name in taken:
-            hint = "name it otherwise with AS"
+            hint = "name it otherwise with AS" if query.items else "list the variables, with AS for this one"
             yield _problem(column.span, f"the result has two columns '{column.name}': {taken[column.name]} too", hint)
         taken[column.name] = "another item"

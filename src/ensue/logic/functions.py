@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -82,11 +83,16 @@ def common_type(types: Sequence[ValueType]) -> ValueType:
 
 def aligned(left: Any, right: Any) -> tuple[Any, Any]:
     """Two values as they are compared and computed with: where one is a float, the other number becomes one."""
-    if isinstance(left, float) and isinstance(right, int):
+    if isinstance(left, float) and isinstance(right, int | Decimal):
         return left, float(right)
-    if isinstance(right, float) and isinstance(left, int):
+    if isinstance(right, float) and isinstance(left, int | Decimal):
         return float(left), right
     return left, right
+
+
+def as_computed(value: Any) -> Any:
+    """A value as arithmetic takes it: decimals are compared and chosen exactly, and computed with as floats."""
+    return float(value) if isinstance(value, Decimal) else value
 
 
 def _null_if(value: Any, other: Any) -> Any:

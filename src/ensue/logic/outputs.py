@@ -29,7 +29,8 @@ class Output:
 def outputs(query: ast.Query, typing: Typing) -> tuple[Output, ...]:
     """The columns in their order; `SELECT *` is every variable and type of the pattern."""
     if query.items is None:
-        return tuple(Output(x, ast.Name(x), None, query.span) for x in bindings(query.pattern))
+        where = query.places.get("items", query.span)
+        return tuple(Output(x, ast.Name(x), None, where) for x in bindings(query.pattern))
     columns = []
     for item in query.items:
         e = item.expression

@@ -5,13 +5,12 @@ from __future__ import annotations
 import itertools
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ensue.errors import Problem, ProblemKind, did_you_mean, listed
 from ensue.language import ast
 from ensue.language.printer import print_expression
 from ensue.logic.functions import AGGREGATES, FUNCTIONS, SPECIAL, common_type
-from ensue.schema import BOOLEAN, FLOAT, INTEGER, NULL, STRING, Kind, Schema, ValueType
+from ensue.schema import BOOLEAN, FLOAT, INTEGER, NULL, STRING, Kind, Schema, ValueType, timestamp_literal
 
 _LITERALS = {
     ast.LiteralType.NULL: NULL,
@@ -21,16 +20,6 @@ _LITERALS = {
     ast.LiteralType.STRING: STRING,
 }
 _UNITS = ("s", "ms", "us", "ns")
-
-
-def timestamp_literal(text: str) -> pa.TimestampScalar | None:
-    """The instant that `timestamp('...')` names, or None where the text is none."""
-    for unit, zone in (("us", None), ("us", "UTC"), ("ns", None), ("ns", "UTC")):
-        try:
-            return pc.cast(pa.scalar(text), pa.timestamp(unit, zone))
-        except pa.ArrowInvalid:
-            continue
-    return None
 
 
 class Typing:
@@ -242,6 +231,9 @@ class Typing:
         if e.function in ("min", "max") and found.kind is Kind.OTHER:
             self._refuse(e, f"{e.function} cannot order values of type {found}")
             return None
+        if isinstance(argument, ast.Attribute) and self.schema is not None and e.function not in ("sum", "avg"):
+            own = self.schema.attributes[argument.name]  # what is only chosen keeps its type, also a decimal
+            found = own if pa.types.is_decimal(own.arrow) else found
         match e.function:
             case "avg":
                 return FLOAT

@@ -15,9 +15,9 @@ import pyarrow as pa
 
 from ensue.events import EventStream
 from ensue.language import ast
-from ensue.logic.functions import AGGREGATES, FUNCTIONS, aligned, nan_last
-from ensue.logic.types import Typing, timestamp_literal
-from ensue.schema import Kind, value_type
+from ensue.logic.functions import AGGREGATES, FUNCTIONS, aligned, as_computed, nan_last
+from ensue.logic.types import Typing
+from ensue.schema import Kind, timestamp_literal, value_type
 
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "=": operator.eq,
@@ -81,8 +81,6 @@ def python_values(column: pa.ChunkedArray) -> list[Any]:
         ticks = column.cast(pa.int64()).to_pylist()
         return [None if t is None else t * ast.NANOSECONDS[unit] for t in ticks]
     values: list[Any] = column.to_pylist()
-    if pa.types.is_decimal(arrow):
-        return [None if v is None else float(v) for v in values]
     return values
 
 
@@ -174,7 +172,7 @@ class Expressions:
         if function.zoned:
             type_ = self.typing.infer(e.arguments[0])
             values.append(getattr(type_.arrow, "tz", None) if type_ else None)
-        return function.compute(*values)
+        return function.compute(*(values if function.same_kind else map(as_computed, values)))
 
     def _look_back(self, e: ast.Call, scope: Scope) -> Any:
         term, *steps = e.arguments
@@ -236,6 +234,7 @@ def binary(symbol: str, left: Any, right: Any) -> Any:
     left, right = aligned(left, right)
     if symbol in _COMPARE:
         return _COMPARE[symbol](left, right)
+    left, right = as_computed(left), as_computed(right)
     match symbol:
         case "||":
             return left + right
@@ -265,7 +264,7 @@ def _fits(value: Any) -> Any:
 
 
 def _negate(value: Any) -> Any:
-    return None if value is None else _fits(-value)
+    return None if value is None else _fits(-as_computed(value))
 
 
 def _negated(e: ast.InList | ast.Between | ast.Like, value: bool | None) -> bool | None:
