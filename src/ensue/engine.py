@@ -130,7 +130,8 @@ def _warm(plan: Plan, stream: EventStream, first: int) -> int:
         earliest = first - plan.window.events + 1
     ticks = plan.window.ticks(stream.tick)
     if ticks is not None and first < len(stream):
-        earliest = max(earliest, int(np.searchsorted(stream.times, stream.times[first] - ticks)))
+        since = max(int(stream.times[first]) - ticks, int(np.iinfo(np.int64).min))
+        earliest = max(earliest, int(np.searchsorted(stream.times, since)))
     return max(0, earliest - Reader(plan, stream.tick).classifier.look_back.most)
 
 

@@ -124,9 +124,10 @@ class Matches:
     def _events_of(self, variable: str) -> pa.Array:
         """A whole variable: for each match the list of its events, structs of all input columns."""
         marks = self._marks_of(variable)
-        taken = self._stream.table.take(pa.array(marks.positions)).combine_chunks()
+        taken = self._stream.table.take(pa.array(marks.positions))
         columns = [one_chunk(c) for c in taken.columns]
-        structs = pa.StructArray.from_arrays(columns, fields=list(taken.schema))
+        fields = [f.with_type(c.type) for f, c in zip(taken.schema, columns, strict=True)]
+        structs = pa.StructArray.from_arrays(columns, fields=fields)
         return pa.ListArray.from_arrays(pa.array(marks.offsets, pa.int32()), structs)
 
     def _match_by_match(self, e: ast.Expression) -> list[Any]:

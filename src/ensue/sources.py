@@ -20,6 +20,7 @@ def read_table(source: Any, *, only: frozenset[str] | None = None, encoded: str 
     """
     try:
         table = _table(source, only, encoded)
+        table = _with_wide_indices(table)
         table = table.cast(pa.schema([f.with_type(_without_view(f.type)) for f in table.schema]))
     except (pa.ArrowException, ValueError, TypeError, OverflowError) as e:
         raise DataError(f"cannot read the events: {e}") from None
@@ -57,6 +58,16 @@ def _table(source: Any, only: frozenset[str] | None, encoded: str | None) -> pa.
         f"cannot read events from {kind}: give an Arrow table or reader, a pandas or polars frame, "
         "a list of dicts, or a path to Parquet, CSV or JSON lines"
     )
+
+
+def _with_wide_indices(table: pa.Table) -> pa.Table:
+    """Dictionaries that differ from chunk to chunk with indices that can number all of their values together."""
+    for i, field in enumerate(table.schema):
+        column = table.column(i)
+        if pa.types.is_dictionary(field.type) and column.num_chunks > 1 and field.type.index_type.bit_width < 32:
+            wide = pa.dictionary(pa.int32(), field.type.value_type)
+            table = table.set_column(i, field.name, pa.chunked_array([c.cast(wide) for c in column.chunks]))
+    return table
 
 
 def _from_rows(rows: list[Mapping[str, Any]]) -> pa.Table:

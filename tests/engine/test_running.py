@@ -207,3 +207,120 @@ def test_the_best_of_a_window_that_moves_on():
     table = pa.table({"time": pa.array(np.arange(6)), "type": pa.array(types)})
     plan, stream, _ = prepared("SELECT NEXT * FROM S WHERE A ; B WITHIN 4 EVENTS", table)
     assert run_plan(plan, stream).position.reshape(-1, 2).tolist() == [[0, 3], [1, 4]]
+
+
+# ---------------------------------------------------------------- what reviewers of the engine found
+
+
+def test_a_pattern_of_many_steps_gets_the_nodes_it_needs():
+    table = pa.table({"time": pa.array(np.arange(150)), "type": pa.array(["A"] * 150)})
+    plan, stream, _ = prepared("SELECT * FROM S WHERE A{150}", table)
+    assert len(run_plan(plan, stream)) == 1
+
+
+def test_a_selector_does_not_try_markings_that_fit_only_at_the_end():
+    types = ["Z", "W", *["A"] * 60, "C"]
+    table = pa.table({"time": pa.array(np.arange(len(types))), "type": pa.array(types)})
+    text = "SELECT NEXT * FROM S WHERE (Z ; A+ ; C) OR (W ; (A AS x OR A AS y)+ ; C)"
+    plan, stream, _ = prepared(text, table)
+    assert len(run_plan(plan, stream)) == 1
+
+
+def test_slices_of_the_earliest_times(monkeypatch):
+    monkeypatch.setattr("ensue.engine.SMALL", 100)
+    times = np.arange(1000) + np.iinfo(np.int64).min
+    table = pa.table({"time": pa.array(times), "type": pa.array(["A", "B"] * 500)})
+    plan, stream, _ = prepared("SELECT * FROM S WHERE A ; B WITHIN 1 min", table)
+    assert found_events(run_plan(plan, stream, threads=2)) == found_events(run_plan(plan, stream, threads=1))
+
+
+def test_a_window_longer_than_all_time():
+    table = pa.table({"time": pa.array([-(2**62), 2**62]), "type": pa.array(["A", "A"])})
+    query = parse_query("SELECT * FROM S WHERE A ; A WITHIN 10000000000 d")
+    stream = read_events(table, query.streams, unit="ns")
+    plan = plan_of(check(query, "", stream.schema))
+    assert len(run_plan(plan, stream)) == 1
+
+
+def test_the_order_does_not_depend_on_what_was_collected():
+    text = "SELECT * FROM S WHERE PROJECT A (A ALL (X ; Y) ALL B) WITHIN 30 EVENTS"
+    types = "B X B A A Y A X A Z A Z A B A X Z A A Z A B B A A X B X Y A A Y Y".split()
+    table = pa.table({"time": pa.array(np.arange(len(types))), "type": pa.array(types)})
+    plan, stream, _ = prepared(text, table)
+    wanted = found_events(Runner(plan, stream.tick).push(stream))
+    for cut in range(len(types)):
+        first = Runner(plan, stream.tick)
+        found = found_events(first.push(stream.slice(0, cut)))
+        second = Runner(plan, stream.tick)
+        second.load(first.save())
+        assert found + found_events(second.push(stream.slice(cut, 100))) == wanted, cut
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "(A{10000}){50000}",
+        "(A{10000} WITHIN 50000 EVENTS) ; B",
+        "(A{5000}) ALL (B{5000})",
+        "A ; NOT (C : ANY:{30}) ; B",
+        "A ; B UNLESS (C : ANY:{30})",
+        "(A OR B OR C OR D OR E OR F OR G){1,50000}",
+    ],
+)
+def test_a_query_whose_automaton_is_too_large_is_refused(pattern):
+    assert prepared(f"SELECT * FROM S WHERE {pattern}", stream_of(3))[0] is None
+
+
+def test_conditions_that_go_together_are_one():
+    rng = np.random.default_rng(0)
+    columns = {f"c{i}": pa.array(rng.integers(0, 2, 3000)) for i in range(17)}
+    table = pa.table({"time": pa.array(np.arange(3000)), "type": pa.array(["A"] * 3000), **columns})
+    condition = " AND ".join(f"x.c{i} > 0" for i in range(17))
+    plan, stream, _ = prepared(f"SELECT x.c0 FROM S WHERE A AS x FILTER {condition}", table)
+    assert len(plan.predicates) == 2
+    every = np.all([c.to_numpy() > 0 for c in columns.values()], axis=0)
+    assert run_plan(plan, stream).start.tolist() == np.flatnonzero(every).tolist()
+
+
+def test_a_state_with_any_bit_turned_is_read_or_refused():
+    plan, stream, _ = prepared(QUERIES[6], stream_of(60))
+    runner = Runner(plan, stream.tick)
+    runner.push(stream)
+    state = bytearray(runner.save())
+    rng = Random(0)
+    refused = 0
+    for _ in range(150):
+        damaged = bytearray(state)
+        damaged[rng.randrange(len(state))] ^= 1 << rng.randrange(8)
+        try:
+            Runner(plan, stream.tick).load(bytes(damaged))
+        except EngineError:
+            refused += 1
+    assert refused > 75
+
+
+def test_a_state_of_another_unit_is_refused():
+    plan, stream, _ = prepared(QUERIES[1], stream_of(10))
+    with pytest.raises(EngineError, match="another unit of time"):
+        Runner(plan, 10**6).load(Runner(plan, stream.tick).save())
+
+
+def test_dictionaries_of_several_chunks_and_small_indices():
+    names = pa.array([f"n{i}" for i in range(200)])
+    small = pa.dictionary(pa.int8(), pa.string())
+    chunks = [names[i : i + 100].dictionary_encode().cast(small) for i in (0, 100)]
+    table = pa.table(
+        {"time": pa.array(np.arange(200)), "type": pa.chunked_array(chunks), "d": pa.chunked_array(chunks)}
+    )
+    text = "SELECT * FROM S WHERE ANY AS x ; n150 AS y FILTER x.d = 'n7' AND PREV(y.d) = 'n149'"
+    plan, stream, _ = prepared(text, table)
+    assert run_plan(plan, stream).position.tolist() == [7, 150]
+    plan, stream, _ = prepared("SELECT x FROM S WHERE ANY AS x PARTITION BY d", table)
+    assert len(run_plan(plan, stream)) == 200
+
+
+def test_keys_of_half_floats():
+    keys = pa.array(np.array([0.5, 1.5, 0.5], dtype=np.float16))
+    table = pa.table({"time": pa.array([1, 2, 3]), "type": pa.array(["A", "A", "B"]), "k": keys})
+    plan, stream, _ = prepared("SELECT * FROM S WHERE A ; B PARTITION BY k", table)
+    assert run_plan(plan, stream).position.tolist() == [0, 2]

@@ -62,6 +62,14 @@ class Automaton:
         return Automaton(self.size + offset, frozenset(f + offset for f in self.finals), moved)
 
 
+#: A hostile query is refused before it eats the memory; real ones stay a hundred times below.
+MAX_TRANSITIONS = 50_000
+
+
+class TooLarge(Exception):
+    """An automaton would have more transitions than any is allowed."""
+
+
 class Builder:
     """Collects transitions and finals over states that can be any hashable thing; `build` numbers and trims them."""
 
@@ -75,6 +83,8 @@ class Builder:
         if guard is None:
             return
         self._transitions[(source, guard, marks, target)] = None
+        if len(self._transitions) > MAX_TRANSITIONS:
+            raise TooLarge
         if final:
             self._finals.add(target)
 

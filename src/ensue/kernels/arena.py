@@ -72,6 +72,13 @@ def alive(nodes: Any, seconds: Any, node: int, low: int, low_second: int) -> boo
 
 
 @njit(cache=True, nogil=True, inline="always")
+def starts_later(nodes: Any, seconds: Any, a: int, b: int) -> bool:
+    """Whether the latest start of `a` is not before that of `b`; where times tie, the count of events decides."""
+    x, y = nodes[a, STAMP], nodes[b, STAMP]
+    return x > y or (x == y and (len(seconds) == 1 or seconds[a] >= seconds[b]))
+
+
+@njit(cache=True, nogil=True, inline="always")
 def new_start(nodes: Any, seconds: Any, used: Any, event: int, stamp: int, second: int) -> int:
     """A run that starts at the event."""
     node: int = used[USED]
@@ -114,11 +121,15 @@ def _new_group(nodes: Any, seconds: Any, used: Any, left: int, rest: int) -> int
 
 @njit(cache=True, nogil=True)
 def join(nodes: Any, seconds: Any, used: Any, a: int, b: int) -> int:
-    """The union of two disjoint lists, the later starts first."""
+    """The union of two disjoint lists, the later starts first.
+
+    A list that is put in front becomes a group whatever it holds, so that the order of what the window holds does not
+    depend on whether what it has left behind was collected already.
+    """
     groups = np.empty(_MAX_GROUPS, dtype=np.int64)
     count = 0
     while True:
-        if nodes[a, STAMP] < nodes[b, STAMP]:
+        if not starts_later(nodes, seconds, a, b):
             a, b = b, a
         if nodes[a, EVENT] != GROUP or count == _MAX_GROUPS:
             break
@@ -127,17 +138,7 @@ def join(nodes: Any, seconds: Any, used: Any, a: int, b: int) -> int:
         a = nodes[a, REST]
         if a == NOTHING:
             break
-    if a == NOTHING:
-        joined = b
-    elif nodes[a, EVENT] != GROUP and nodes[a, REST] == NOTHING:
-        joined = used[USED]  # a copy of the cell, with `b` behind it
-        used[USED] = joined + 1
-        nodes[joined] = nodes[a]
-        nodes[joined, REST] = b
-        if len(seconds) > 1:
-            seconds[joined] = seconds[a]
-    else:
-        joined = _new_group(nodes, seconds, used, a, b)
+    joined = b if a == NOTHING else _new_group(nodes, seconds, used, a, b)
     for k in range(count - 1, -1, -1):
         joined = _new_group(nodes, seconds, used, groups[k], joined)
     return joined

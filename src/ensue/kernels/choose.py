@@ -20,7 +20,7 @@ from ensue.kernels.arena import CHILD, EVENT, GROUP, MARK_BITS, MARK_MASK, NOTHI
 CHOOSE_ALL, CHOOSE_NEXT, CHOOSE_LAST = 0, 1, 2
 
 # The words of `Choice.state`.
-LENGTH, EPOCH, WORDS = 0, 1, 2
+LENGTH, VISIT, COUNT, WORDS = 0, 1, 2, 3
 
 
 class Choice(NamedTuple):
@@ -29,7 +29,8 @@ class Choice(NamedTuple):
     support: Any  # int64[]: the best support, from its last event to its first
     other: Any  # int64[]: one to compare it with
     best: Any  # int64[nodes]: the cell that begins the best complex event of a list
-    seen: Any  # int64[nodes]: the epoch in which a node was last visited
+    seen: Any  # int64[nodes]: the visit in which a node was last reached
+    fit: Any  # int64[nodes]: the visit in which a cell was last found to begin a complex event of the best support
     order: Any  # int64[nodes]: the nodes to work on
     state: Any  # int64[WORDS]
 
@@ -37,7 +38,8 @@ class Choice(NamedTuple):
 def new_choice(nodes: int) -> Choice:
     room = nodes + 2
     support, other, best, order = (np.empty(room, dtype=np.int64) for _ in range(4))
-    return Choice(support, other, best, np.zeros(room, dtype=np.int64), order, np.zeros(WORDS, dtype=np.int64))
+    seen, fit = (np.zeros(room, dtype=np.int64) for _ in range(2))
+    return Choice(support, other, best, seen, fit, order, np.zeros(WORDS, dtype=np.int64))
 
 
 @njit(cache=True, nogil=True)
@@ -74,6 +76,71 @@ def find_best(
             support[:count] = other[:count]
             length = count
     state[LENGTH] = length
+    _find_fitting(nodes, seconds, low, low_second, choice)
+
+
+@njit(cache=True, nogil=True)
+def _find_fitting(nodes: Any, seconds: Any, low: int, low_second: int, choice: Choice) -> None:
+    """Which cells begin a complex event with the rest of the best support: no others need be tried."""
+    support, fit, order, state = choice.support, choice.fit, choice.order, choice.state
+    length, visit = state[LENGTH], state[VISIT]
+    for node in order[: state[COUNT]]:
+        event = nodes[node, EVENT]
+        if event == GROUP or event & MARK_MASK == 0:
+            continue
+        place = _place(support, length, event >> MARK_BITS)
+        if place == NOTHING:
+            continue
+        child = nodes[node, CHILD]
+        if child == NOTHING:
+            if place + 1 == length:
+                fit[node] = visit
+        elif _has_fitting(nodes, seconds, low, low_second, support, length, fit, visit, child, place + 1):
+            fit[node] = visit
+
+
+@njit(cache=True, nogil=True)
+def _place(support: Any, length: int, position: int) -> int:
+    """Where the position stands in the support, which runs downwards."""
+    first, last = 0, length
+    while first < last:
+        middle = (first + last) // 2
+        if support[middle] > position:
+            first = middle + 1
+        else:
+            last = middle
+    return first if first < length and support[first] == position else NOTHING
+
+
+@njit(cache=True, nogil=True)
+def _has_fitting(
+    nodes: Any,
+    seconds: Any,
+    low: int,
+    low_second: int,
+    support: Any,
+    length: int,
+    fit: Any,
+    visit: int,
+    head: int,
+    place: int,
+) -> bool:
+    """Whether a list has a cell that goes on with the support from `place` on."""
+    waiting = [head]
+    while len(waiting) > 0:
+        node = waiting.pop()
+        rest = nodes[node, REST]
+        if rest != NOTHING and alive(nodes, seconds, rest, low, low_second):
+            waiting.append(rest)
+        event = nodes[node, EVENT]
+        if event == GROUP:
+            waiting.append(nodes[node, CHILD])
+        elif event & MARK_MASK == 0:
+            if place == length:
+                return True
+        elif place < length and support[place] == event >> MARK_BITS and fit[node] == visit:
+            return True
+    return False
 
 
 @njit(cache=True, nogil=True)
@@ -89,8 +156,8 @@ def _work_out(
 ) -> None:
     """The best cell of every list that the reports reach: parts before wholes, as nodes are numbered."""
     support, other, best, seen, order = choice.support, choice.other, choice.best, choice.seen, choice.order
-    choice.state[EPOCH] += 1
-    epoch = choice.state[EPOCH]
+    choice.state[VISIT] += 1
+    epoch = choice.state[VISIT]
     count = 0
     for source in sources:
         if source >= 0:
@@ -108,7 +175,9 @@ def _work_out(
                 seen[part] = epoch
                 order[count] = part
                 count += 1
-    for node in np.sort(order[:count]):
+    order[:count] = np.sort(order[:count])
+    choice.state[COUNT] = count
+    for node in order[:count]:
         first = best[nodes[node, CHILD]] if nodes[node, EVENT] == GROUP else node
         rest = nodes[node, REST]
         if rest != NOTHING and alive(nodes, seconds, rest, low, low_second):

@@ -20,15 +20,15 @@ from ensue.kernels.arena import (
     NODES_A_MOVE,
     NOTHING,
     REST,
-    STAMP,
     USED,
     Arena,
     alive,
     join,
     new_cell,
     new_start,
+    starts_later,
 )
-from ensue.kernels.choose import CHOOSE_ALL, LENGTH, Choice, find_best
+from ensue.kernels.choose import CHOOSE_ALL, LENGTH, VISIT, Choice, find_best
 
 # Why the evaluator stopped.
 DONE, NEEDS_PROGRAM, NEEDS_NODES, NEEDS_OUTPUT, NEEDS_STACK = 0, 1, 2, 3, 4
@@ -37,7 +37,7 @@ DONE, NEEDS_PROGRAM, NEEDS_NODES, NEEDS_OUTPUT, NEEDS_STACK = 0, 1, 2, 3, 4
 UNKNOWN, NO_CHANGE = -1, 0
 
 # The registers: where the evaluator is.
-CURSOR, REPORTING, NODE, DEPTH, STACKED, REPORTED, EPOCH, MATCHES, POSITIONS, REGISTERS = range(10)
+CURSOR, REPORTING, NODE, DEPTH, STACKED, REPORTED, EPOCH, MATCHES, POSITIONS, NEEDED, REGISTERS = range(11)
 
 # CONSUME BY
 CONSUME_NONE, CONSUME_PARTITION, CONSUME_ANY = 0, 1, 2
@@ -161,6 +161,7 @@ def advance(
             return NEEDS_PROGRAM
         first, last = first_move[p], first_move[p + 1]
         if used[USED] + (last - first) * NODES_A_MOVE > len(nodes):
+            registers[NEEDED] = (last - first) * NODES_A_MOVE
             registers[CURSOR] = i
             return NEEDS_NODES
 
@@ -217,7 +218,7 @@ def advance(
                 before = scratch[slot]
                 if before == NOTHING:
                     scratch[slot] = found
-                elif (source < 0 or mark != 0) and nodes[found, STAMP] >= nodes[before, STAMP]:
+                elif (source < 0 or mark != 0) and starts_later(nodes, seconds, found, before):
                     nodes[found, REST] = before  # the cell is new: nothing else points to it yet
                     scratch[slot] = found
                 else:
@@ -289,7 +290,7 @@ def _report(
     reporting, node, depth = registers[REPORTING], registers[NODE], registers[DEPTH]
     stacked, reported = registers[STACKED], registers[REPORTED]
     match, place = registers[MATCHES], registers[POSITIONS]
-    support, length = choice.support, choice.state[LENGTH]
+    support, fit, length, epoch = choice.support, choice.fit, choice.state[LENGTH], choice.state[VISIT]
     status = DONE
     while True:
         if node == NOTHING:
@@ -342,7 +343,7 @@ def _report(
             elif place_in_support >= length or support[place_in_support] != event >> MARK_BITS:
                 wrong = True
             else:
-                wrong = complete and place_in_support + 1 != length
+                wrong = fit[node] != epoch
             if wrong:
                 node = NOTHING
                 continue

@@ -25,6 +25,8 @@ class ValueNumbers:
         """The number of each value of the column; new values are numbered as they come."""
         if pa.types.is_dictionary(column.type):
             column = column.dictionary_decode()
+        if pa.types.is_float16(column.type):
+            column = column.cast(pa.float32())
         if pa.types.is_floating(column.type):
             column = pc.add(column, pa.scalar(0, column.type))  # -0.0 becomes 0.0: they are equal values
         encoded = column.dictionary_encode(null_encoding="encode")

@@ -85,6 +85,7 @@ class LookBack:
 
 
 def one_chunk(column: pa.ChunkedArray) -> pa.Array:
+    """The column as one array."""
     if column.num_chunks == 1:
         return column.chunk(0)
     joined = column.combine_chunks()

@@ -75,7 +75,7 @@ def _true(value: Any, length: int) -> Mask:
 def _by_distinct_value(e: ast.Expression, name: str, column: pa.DictionaryArray) -> Mask:
     values = pa.concat_arrays([column.dictionary, pa.nulls(1, column.dictionary.type)])  # the last one is for NULL
     of_value = _row_by_row(e, {name: values}, len(values))
-    codes = pc.fill_null(column.indices, len(values) - 1).to_numpy(zero_copy_only=False)
+    codes = pc.fill_null(column.indices.cast(pa.int64()), len(values) - 1).to_numpy(zero_copy_only=False)
     taken: Mask = of_value[codes]
     return taken
 

@@ -17,6 +17,28 @@ from ensue.kernels.evaluate import NO_CHANGE, UNKNOWN, Tables
 EMPTY: Configuration = ()
 
 
+class _Growing:
+    """An array of integers that grows at its end; a view of it costs nothing."""
+
+    def __init__(self, *first: int) -> None:
+        self._data = np.zeros(64, dtype=np.int32)
+        self._size = 0
+        for value in first:
+            self.append(value)
+
+    def __len__(self) -> int:
+        return self._size
+
+    def append(self, value: int) -> None:
+        if self._size == len(self._data):
+            self._data = np.concatenate([self._data, np.zeros_like(self._data)])
+        self._data[self._size] = value
+        self._size += 1
+
+    def view(self) -> Any:
+        return self._data[: self._size]
+
+
 class Programs:
     """Grows the tables that `evaluate.advance` reads. The empty configuration is number 0."""
 
@@ -33,12 +55,10 @@ class Programs:
         self._known: dict[Program, int] = {}
         self._program = np.full((16, max(16, len(self._words))), UNKNOWN, dtype=np.int32)
         # Program 0 is "no change"; the evaluator never looks inside it.
-        self._lists: dict[str, list[int]] = {name: [] for name in Tables._fields}
-        for name in ("after", "width"):
-            self._lists[name].append(0)
-        for name in ("first_move", "first_report"):
-            self._lists[name].extend((0, 0))
-        self._tables: Tables | None = None
+        self._after, self._width = _Growing(0), _Growing(0)
+        self._first_move, self._first_report = _Growing(0, 0), _Growing(0, 0)
+        self._move_slot, self._move_source, self._move_mark = _Growing(), _Growing(), _Growing()
+        self._report_source, self._report_mark = _Growing(), _Growing()
 
     @property
     def width(self) -> int:
@@ -47,11 +67,19 @@ class Programs:
 
     def tables(self) -> Tables:
         """The tables as they are now."""
-        if self._tables is None or len(self._words) > self._program.shape[1]:
-            self._fit()
-            arrays: dict[str, Any] = {n: np.array(v, dtype=np.int32) for n, v in self._lists.items() if n != "program"}
-            self._tables = Tables(program=self._program, **arrays)
-        return self._tables
+        self._fit()
+        return Tables(
+            program=self._program,
+            after=self._after.view(),
+            width=self._width.view(),
+            first_move=self._first_move.view(),
+            move_slot=self._move_slot.view(),
+            move_source=self._move_source.view(),
+            move_mark=self._move_mark.view(),
+            first_report=self._first_report.view(),
+            report_source=self._report_source.view(),
+            report_mark=self._report_mark.view(),
+        )
 
     def _fit(self) -> None:
         rows, columns = self._program.shape
@@ -73,7 +101,6 @@ class Programs:
         number = self._add(program, configuration)
         self._fit()
         self._program[configuration, class_] = number
-        self._tables = None
 
     def _add(self, program: Program, configuration: int) -> int:
         after = self.number(program.after)
@@ -81,19 +108,19 @@ class Programs:
             return NO_CHANGE
         if program in self._known:
             return self._known[program]
-        number = self._known[program] = len(self._lists["after"])
-        self._lists["after"].append(after)
-        self._lists["width"].append(len(program.after))
+        number = self._known[program] = len(self._after)
+        self._after.append(after)
+        self._width.append(len(program.after))
         for slot, moves in program.slots:
             for move in moves:
-                self._lists["move_slot"].append(slot)
-                self._lists["move_source"].append(move.source)
-                self._lists["move_mark"].append(move.mark)
+                self._move_slot.append(slot)
+                self._move_source.append(move.source)
+                self._move_mark.append(move.mark)
         for move in program.reported:
-            self._lists["report_source"].append(move.source)
-            self._lists["report_mark"].append(move.mark)
-        self._lists["first_move"].append(len(self._lists["move_slot"]))
-        self._lists["first_report"].append(len(self._lists["report_source"]))
+            self._report_source.append(move.source)
+            self._report_mark.append(move.mark)
+        self._first_move.append(len(self._move_slot))
+        self._first_report.append(len(self._report_source))
         return number
 
     @property

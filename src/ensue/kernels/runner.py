@@ -167,8 +167,11 @@ class Evaluator:
         if len(batch.times):
             self.latest = int(batch.times[cursor])
         self.collect(batch.base + cursor)
-        if 2 * self.arena.used[USED] > len(self.arena.node):
-            self.use(grown(self.arena, 2 * len(self.arena.node)))
+        used, room = int(self.arena.used[USED]), len(self.arena.node)
+        # Half of the room stays free, and as much as the partitions that each collection looks at, so that it pays.
+        needed = max(2 * used, used + int(self.registers[evaluate.NEEDED]), 2 * len(self.partitions.configuration))
+        if needed > room:
+            self.use(grown(self.arena, max(needed, 2 * room)))
 
     def use(self, arena: Arena) -> None:
         """Takes another match structure."""
@@ -228,6 +231,8 @@ class Runner:
         self.reader = Reader(plan, tick)
         self.evaluator = Evaluator(plan, tick, self.reader, configurations=configurations)
         self.position = 0
+        #: What a saved state must have been made with: the query, its automaton, the unit of its times.
+        self.fingerprint = f"{plan.fingerprint}:{tick}"
 
     def push(self, events: EventStream) -> Found:
         """The matches that end in these events, which follow those of earlier calls."""

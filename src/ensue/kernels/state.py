@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import zipfile
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,7 +29,7 @@ def save(runner: Runner) -> bytes:
     evaluator.partitions.configuration[:] = evaluator.programs.forget(evaluator.partitions.configuration)
     header = {
         "version": VERSION,
-        "query": runner.plan.fingerprint,
+        "query": runner.fingerprint,
         "position": runner.position,
         "latest": evaluator.latest,
         "epoch": int(evaluator.registers[evaluate.EPOCH]),
@@ -59,38 +58,49 @@ def save(runner: Runner) -> bytes:
 
 
 def load(runner: Runner, state: bytes) -> None:
-    """Puts a saved state into a new runner of the same query."""
+    """Puts a saved state into a new runner of the same query; a damaged one leaves the runner as it was."""
     try:
-        arrays = np.load(io.BytesIO(state), allow_pickle=False)
+        with np.load(io.BytesIO(state), allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
         header = json.loads(arrays["header"].tobytes())
-    except (ValueError, OSError, KeyError, EOFError, zipfile.BadZipFile):
-        raise EngineError("the saved state cannot be read: it is not one, or it is damaged") from None
-    _check(header, runner.plan.fingerprint)
+        _check(header, runner.fingerprint)
+        _put(runner, header, arrays)
+    except EngineError:
+        raise
+    except Exception as e:  # whatever damage does to an archive, an array or a table
+        raise EngineError(f"the saved state cannot be read: it is not one, or it is damaged ({e})") from None
+
+
+def _put(runner: Runner, header: dict[str, Any], arrays: dict[str, Any]) -> None:
     evaluator, reader = runner.evaluator, runner.reader
+    configurations = [tuple(frozenset(subset) for subset in c) for c in header["configurations"]]
+    if configurations[0] != EMPTY:
+        raise ValueError("its first configuration is not the empty one")
+    partitions = Partitions(arrays["configuration"], arrays["slots"], arrays["count"], arrays["partition_epoch"])
+    arena = _arena(arrays["node"], arrays["second"], evaluator.arena)
+    keys = [*reader.keys.columns, *reader.keys.pairs]
+    stored = {i: _read_table(arrays[f"key_{i}"]) for i in range(len(keys)) if f"key_{i}" in arrays}
+    tail = _read_table(arrays["tail"]) if "tail" in arrays else None
+    # All of it could be read: from here on nothing fails.
     runner.position = header["position"]
     evaluator.latest = header["latest"]
     evaluator.registers[evaluate.EPOCH] = header["epoch"]
-    configurations = [tuple(frozenset(subset) for subset in c) for c in header["configurations"]]
-    assert configurations[0] == EMPTY
     evaluator.programs.reset(configurations)
-    evaluator.partitions = Partitions(
-        arrays["configuration"], arrays["slots"], arrays["count"], arrays["partition_epoch"]
-    )
-    evaluator.use(_arena(arrays["node"], arrays["second"], evaluator.arena))
-    for i, numbers in enumerate([*reader.keys.columns, *reader.keys.pairs]):
-        if f"key_{i}" in arrays:
-            numbers.values = _read_table(arrays[f"key_{i}"]).column("value").combine_chunks()
-    look_back = reader.classifier.look_back
-    look_back.tail_keys = arrays["tail_keys"]
-    if "tail" in arrays:
-        look_back.tail = _read_table(arrays["tail"])
+    evaluator.partitions = partitions
+    evaluator.use(arena)
+    for i, table in stored.items():
+        keys[i].values = table.column("value").combine_chunks()
+    reader.classifier.look_back.tail_keys = arrays["tail_keys"]
+    reader.classifier.look_back.tail = tail
 
 
 def _check(header: dict[str, Any], fingerprint: str) -> None:
     if header["version"] != VERSION:
         raise EngineError(f"the saved state is of version {header['version']}, and this library reads {VERSION}")
     if header["query"] != fingerprint:
-        raise EngineError("the saved state belongs to another query: a changed query starts with no state")
+        raise EngineError(
+            "the saved state belongs to another query or another unit of time: what has changed starts with no state"
+        )
 
 
 def _arena(node: Any, second: Any, fresh: Arena) -> Arena:

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ensue.automata.build import Unsupported, build, project, strict
+from ensue.automata.fuse import fuse_tests
 from ensue.automata.model import Automaton, Marks
 from ensue.automata.predicates import Predicate, predicates_of
 from ensue.errors import Problem, ProblemKind, QueryError
 from ensue.language import ast
-from ensue.language.printer import print_query
+from ensue.language.printer import print_pattern, print_query
 from ensue.logic.check import Checked
 from ensue.logic.clauses import NotUnary
 from ensue.logic.outputs import projected
@@ -25,6 +26,9 @@ MAX_PREDICATES = 63
 CHOOSING = (ast.Selector.NEXT, ast.Selector.LAST, ast.Selector.MAX)
 
 
+_FARTHEST = 2**63 - 1  # a window of so many ticks bounds nothing
+
+
 @dataclass(frozen=True)
 class Window:
     """How far apart the ends of a complex event may be: in events, in time, in both; None is no bound."""
@@ -33,13 +37,14 @@ class Window:
     time: ast.Bound | None = None
 
     def ticks(self, tick: int | None) -> int | None:
-        """The largest whole number of ticks that lies in the window's time, or None where it has none."""
+        """The largest whole number of ticks that lies in the window's time, or None where time bounds nothing."""
         if self.time is None:
             return None
         assert tick is not None, "a query that compares times runs over a stream whose unit is known"
         length = self.time.duration.nanoseconds() / tick
         whole = length.numerator // length.denominator
-        return whole - 1 if whole == length and not self.time.inclusive else whole
+        whole = whole - 1 if whole == length and not self.time.inclusive else whole
+        return whole if whole < _FARTHEST else None
 
 
 @dataclass(frozen=True)
@@ -79,8 +84,9 @@ class Plan:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Tells queries apart whose saved states must not be mixed."""
-        return hashlib.sha256(print_query(self.query).encode()).hexdigest()
+        """Tells plans apart whose saved states must not be mixed: other queries, and other rewritings of the same."""
+        texts = [print_query(self.query), print_pattern(self.steps[-1][1])]
+        return hashlib.sha256("\n".join(texts).encode()).hexdigest()
 
 
 def compile_plan(checked: Checked, *, rewriting: bool = True) -> Plan:
@@ -98,7 +104,7 @@ def compile_plan(checked: Checked, *, rewriting: bool = True) -> Plan:
             # The items project: determinisation then reports once what agrees on the variables that they use.
             # A selector that chooses does so before the projection, with all marks.
             automaton = project.construct(automaton, kept)
-        plan = Plan(checked, tuple(steps), automaton, window, selector, kept)
+        plan = Plan(checked, tuple(steps), fuse_tests(automaton), window, selector, kept)
         if len(plan.predicates) > MAX_PREDICATES:
             raise Unsupported(query, f"a query with more than {MAX_PREDICATES} different conditions")
         if len(plan.marks) > MAX_MARKS:

@@ -69,10 +69,10 @@ class Events:
 
 def python_values(column: pa.ChunkedArray) -> list[Any]:
     """The column as values that expressions compute with: times and durations as integers of nanoseconds."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
     arrow = column.type
     kind = value_type(arrow).kind
-    if pa.types.is_dictionary(arrow):
-        column = column.cast(arrow.value_type)
     if kind in (Kind.TIMESTAMP, Kind.DURATION):
         if pa.types.is_date32(arrow):
             column, unit = column.cast(pa.int32()), "d"

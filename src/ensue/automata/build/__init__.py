@@ -21,8 +21,8 @@ from ensue.automata.build import (
     unless,
     within_events,
 )
-from ensue.automata.build.limits import Unsupported, check_size
-from ensue.automata.model import Automaton
+from ensue.automata.build.limits import Unsupported
+from ensue.automata.model import MAX_TRANSITIONS, Automaton, TooLarge
 from ensue.language import ast
 from ensue.logic.scope import is_atom, nullable, singles
 
@@ -36,7 +36,10 @@ def build(p: ast.Pattern) -> Automaton:
     >>> build(parse_pattern("A ; B+"))
     Automaton(size=4, finals=frozenset({2}))
     """
-    return check_size(p, _construct(p))
+    try:
+        return _construct(p)
+    except TooLarge:
+        raise Unsupported(p, f"a pattern whose automaton has more than {MAX_TRANSITIONS:,} transitions") from None
 
 
 def _construct(p: ast.Pattern) -> Automaton:
@@ -58,7 +61,6 @@ def _construct(p: ast.Pattern) -> Automaton:
                 right_optional=nullable(p.right),
             )
         case ast.Iteration() if p.gap is None:
-            check_size(p, rounds=p.low if p.high is None else p.high)
             return iteration.construct(build(p.body), p.low, p.high, contiguous=p.contiguous)
         case ast.Or():
             return or_.construct(build(p.left), build(p.right))
@@ -80,7 +82,6 @@ def _construct(p: ast.Pattern) -> Automaton:
         case ast.Project():
             return project.construct(build(p.body), frozenset(p.variables))
         case ast.Within(window=ast.EventCount(count=count)):
-            check_size(p, rounds=count)
             return within_events.construct(build(p.body), count)
         case ast.Select(selector=ast.Selector.STRICT):
             return strict.construct(build(p.body))
