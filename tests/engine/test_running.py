@@ -324,3 +324,15 @@ def test_keys_of_half_floats():
     table = pa.table({"time": pa.array([1, 2, 3]), "type": pa.array(["A", "A", "B"]), "k": keys})
     plan, stream, _ = prepared("SELECT * FROM S WHERE A ; B PARTITION BY k", table)
     assert run_plan(plan, stream).position.tolist() == [0, 2]
+
+
+def test_events_that_change_nothing_are_left_out_before_the_kernel():
+    plan, stream, _ = prepared("SELECT * FROM S WHERE A ; B WITHIN 20 EVENTS", stream_of(6000))
+    batch = Runner(plan, stream.tick).reader.read(stream, 0)
+    assert len(batch.classes) == sum(t in ("A", "B") for t in stream.types.to_pylist()) < 3000
+    for contiguous in ("A : B", "STRICT(A ; B)", "A ; NOT F ; B", "(A ; B) UNLESS F"):
+        plan, _, _ = prepared(f"SELECT * FROM S WHERE {contiguous} WITHIN 20 EVENTS", stream_of(6000))
+        types = stream.table["type"].to_pylist()
+        kept = Runner(plan, stream.tick).reader.read(stream, 0).positions
+        wanted = {"A : B": None, "STRICT(A ; B)": None}.get(contiguous, "ABF")
+        assert kept.tolist() == ([] if wanted is None else [i for i, t in enumerate(types) if t in wanted])

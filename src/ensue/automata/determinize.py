@@ -98,6 +98,14 @@ class Determinizer:
             ]
         return self._steps[key]
 
+    def idle(self, word: int) -> bool:
+        """Whether an event of this class starts no run and leaves every open run exactly as it is."""
+        for state, transitions in self._outgoing.items():
+            enabled = [(mark, target) for mask, value, mark, target in transitions if word & mask == value]
+            if enabled != ([] if state == 0 else [(0, state)]):
+                return False
+        return True
+
     def forget(self) -> None:
         """Drops what was worked out; it is worked out again when needed."""
         self._steps.clear()

@@ -75,7 +75,8 @@ class Batch(NamedTuple):
     classes: Any  # uint16[n]
     partitions: Any  # int64[n], where the query has partitions
     times: Any  # int64[n], where a window is in time
-    base: int  # the position of the batch's first event
+    positions: Any  # int64[n], where events that change nothing were left out
+    base: int  # where none were: the position of the first event
 
 
 class Rules(NamedTuple):
@@ -136,7 +137,8 @@ def advance(
         partitions.count,
         partitions.epoch,
     )
-    classes, keys, times, base = batch.classes, batch.partitions, batch.times, batch.base
+    classes, keys, times = batch.classes, batch.partitions, batch.times
+    positions, base, sparse = batch.positions, batch.base, len(batch.positions) > 0
     keyed, share, share_mask, consume = rules.keyed, rules.share, rules.share_mask, rules.consume
     counted = keyed and rules.events != NO_BOUND
     scratch = np.empty(slots.shape[1], dtype=np.int64)
@@ -165,7 +167,7 @@ def advance(
             registers[CURSOR] = i
             return NEEDS_NODES
 
-        position = base + i
+        position = positions[i] if sparse else base + i
         rank = count[k] if counted else position
         stamp, second, low, low_second = _window(times, rules.events, rules.ticks, i, rank)
         if first_report[p + 1] > first_report[p] and position >= report_from:

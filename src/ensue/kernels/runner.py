@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from ensue.automata.determinize import Determinizer
 from ensue.errors import EngineError
@@ -15,7 +16,7 @@ from ensue.found import Found, Piece
 from ensue.kernels import evaluate
 from ensue.kernels.arena import NOTHING, USED, Arena, collect, grown, new_arena
 from ensue.kernels.choose import CHOOSE_ALL, CHOOSE_LAST, CHOOSE_NEXT, new_choice
-from ensue.kernels.classes import Classifier
+from ensue.kernels.classes import Classes, Classifier
 from ensue.kernels.evaluate import Batch, Output, Partitions, Rules, Stack
 from ensue.kernels.keys import KeyNumbers
 from ensue.kernels.lookback import one_chunk
@@ -41,21 +42,49 @@ _MOST_OUTPUT = 1 << 22
 
 
 class Reader:
-    """Turns events into what evaluators step over: classes, partition numbers, times."""
+    """Turns events into what evaluators step over: classes, partition numbers, times.
+
+    Events that change nothing, whatever runs are open, are left out, unless a window counts them in their partition.
+    """
 
     def __init__(self, plan: Plan, tick: int | None) -> None:
         self.keys = KeyNumbers([k.attribute for k in plan.query.partition])
         self.classifier = Classifier(plan.predicates)
         self._timed = plan.window.ticks(tick) is not None
+        self._determinizer = Determinizer(plan.automaton, plan.predicates, plan.marks)
+        self._counted = bool(plan.query.partition) and plan.window.events is not None
+        self._idle = np.zeros(0, dtype=np.bool_)  # of each class
 
     def read(self, events: EventStream, base: int) -> Batch:
         """The events as a batch whose first one has the position `base`."""
-        keys = None
-        if self.keys.attributes:
-            keys = self.keys.encode([one_chunk(events.table.column(a)) for a in self.keys.attributes])
+        looks_back = bool(self.classifier.look_back.wanted)
+        keys = self._encode(events, None) if self.keys.attributes and looks_back else None
         classes = self.classifier.classify(events.table, one_chunk(events.types), keys)
         times = np.ascontiguousarray(events.times) if self._timed else _NOTHING
-        return Batch(classes, _NOTHING if keys is None else keys, times, base)
+        kept = self._kept(classes)
+        if kept is None:
+            if self.keys.attributes and keys is None:
+                keys = self._encode(events, None)
+            return Batch(classes, _NOTHING if keys is None else keys, times, _NOTHING, base)
+        if self.keys.attributes:
+            keys = self._encode(events, kept) if keys is None else keys[kept]
+        times = times[kept] if self._timed else times
+        return Batch(classes[kept], _NOTHING if keys is None else keys, times, kept + base, base)
+
+    def _encode(self, events: EventStream, kept: Positions | None) -> Positions:
+        columns = [one_chunk(events.table.column(a)) for a in self.keys.attributes]
+        return self.keys.encode(columns if kept is None else [c.take(pa.array(kept)) for c in columns])
+
+    def _kept(self, classes: Classes) -> Positions | None:
+        """The events that may change something; None where leaving the others out would not pay, or must not be."""
+        if self._counted:
+            return None
+        new = self.classifier.words[len(self._idle) :]
+        if new:
+            self._idle = np.append(self._idle, [self._determinizer.idle(word) for word in new])
+        kept = np.flatnonzero(~self._idle[classes])
+        # An empty list of positions says that none were left out, so one event stays.
+        return kept if 0 < len(kept) < 0.8 * len(classes) else None
 
 
 class Evaluator:
@@ -166,7 +195,7 @@ class Evaluator:
         cursor = int(self.registers[evaluate.CURSOR])
         if len(batch.times):
             self.latest = int(batch.times[cursor])
-        self.collect(batch.base + cursor)
+        self.collect(int(batch.positions[cursor]) if len(batch.positions) else batch.base + cursor)
         used, room = int(self.arena.used[USED]), len(self.arena.node)
         # Half of the room stays free, and as much as the partitions that each collection looks at, so that it pays.
         needed = max(2 * used, used + int(self.registers[evaluate.NEEDED]), 2 * len(self.partitions.configuration))
