@@ -5,7 +5,6 @@ Exit codes: 0 all went well, 1 the query or the data is wrong (shown with the ca
 
 from __future__ import annotations
 
-import io
 import json
 import logging
 import math
@@ -26,7 +25,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from ensue.api import Query, query
 from ensue.errors import DataError, EnsueError
 from ensue.matches import Matches
-from ensue.sources import read_stream_format, read_table
+from ensue.sources import read_schema, read_stream_format, read_table
 
 app = typer.Typer(
     help="Complex event recognition: patterns over streams of events.",
@@ -71,7 +70,7 @@ def check_command(file: QueryFile, input: SchemaOf = None) -> None:
     _check_standard_input(file, input)
     made = _read_query(file)
     if input is not None:
-        made.check(_read_events(input).schema)
+        made.check(_read_standard_input().schema if input == "-" else read_schema(input))
     typer.echo(f"{'standard input' if file == '-' else file}: ok")
 
 
@@ -154,7 +153,8 @@ def _read_standard_input() -> pa.Table:
     if not data.strip():
         raise DataError("standard input is empty")
     try:
-        return read_stream_format(io.BytesIO(data), ending)
+        # Arrow's own reader: its threads must not hold Python objects when the interpreter ends.
+        return read_stream_format(pa.BufferReader(data), ending)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as e:
         raise DataError(f"cannot read standard input as {ending[1:]}: {e}") from None
 
