@@ -48,6 +48,14 @@ class EventStream:
         )
 
 
+def one_chunk(column: pa.ChunkedArray) -> pa.Array:
+    """The column as one array."""
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    joined = column.combine_chunks()
+    return joined.chunk(0) if isinstance(joined, pa.ChunkedArray) else joined
+
+
 def read_events(
     events: Any,
     streams: tuple[str, ...],

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from ensue.events import EventStream
+from ensue.events import EventStream, one_chunk
 from ensue.found import Found, Marks
-from ensue.kernels.lookback import one_chunk
 from ensue.kernels.masks import named_by_text, values
 from ensue.language import ast
 from ensue.language.ast import NANOSECONDS

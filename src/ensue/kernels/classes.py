@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from ensue.automata.predicates import Predicate, Test, TypeIs
 from ensue.errors import EngineError
-from ensue.kernels.lookback import LookBack, one_chunk, spell_out
+from ensue.events import one_chunk
+from ensue.kernels.lookback import LookBack, spell_out
 from ensue.kernels.masks import holds
 from ensue.language import ast
 

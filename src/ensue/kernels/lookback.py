@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ensue.events import one_chunk
 from ensue.language import ast
 
 Codes = npt.NDArray[np.int64]
@@ -22,22 +21,19 @@ def shifted_name(attribute: str, k: int) -> str:
 
 def spell_out(e: ast.Expression, found: dict[str, tuple[str, int]]) -> ast.Expression:
     """The expression with each `PREV(a, k)` as a bare name; `found` collects what the names stand for."""
-    if isinstance(e, ast.Call) and e.function == "prev":
-        term, *steps = e.arguments
+
+    def by_name(part: ast.Expression) -> ast.Expression | None:
+        if not (isinstance(part, ast.Call) and part.function == "prev"):
+            return None
+        term, *steps = part.arguments
         assert isinstance(term, ast.Name)
         k = steps[0].value if steps and isinstance(steps[0], ast.Literal) else 1
         assert isinstance(k, int)
         name = shifted_name(term.name, k)
         found[name] = (term.name, k)
         return ast.Name(name)
-    changes: dict[str, Any] = {}
-    for f in dataclasses.fields(e):
-        value = getattr(e, f.name)
-        if isinstance(value, ast.Expression):
-            changes[f.name] = spell_out(value, found)
-        elif isinstance(value, tuple):
-            changes[f.name] = tuple(spell_out(v, found) if isinstance(v, ast.Expression) else v for v in value)
-    return dataclasses.replace(e, **changes)
+
+    return ast.replaced(e, by_name)
 
 
 class LookBack:
@@ -82,11 +78,3 @@ class LookBack:
         kept = np.sort(order)
         self.tail = rows.take(pa.array(kept)).combine_chunks()
         self.tail_keys = keys[kept]
-
-
-def one_chunk(column: pa.ChunkedArray) -> pa.Array:
-    """The column as one array."""
-    if column.num_chunks == 1:
-        return column.chunk(0)
-    joined = column.combine_chunks()
-    return joined.chunk(0) if isinstance(joined, pa.ChunkedArray) else joined

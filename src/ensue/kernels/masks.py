@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 from ensue.events import EventStream
 from ensue.language import ast
 from ensue.language.printer import print_expression
-from ensue.logic.clauses import replace_terms
 from ensue.reference.expressions import Events, Expressions, Scope
 from ensue.schema import Kind, value_type
 
@@ -60,7 +59,7 @@ def values(e: ast.Expression, columns: Columns, length: int) -> pa.Array | None:
 
 def named_by_text(e: ast.Expression) -> ast.Expression:
     """The expression with each `x.a` as a bare name of that text, for columns of several variables."""
-    return replace_terms(e, lambda term: ast.Name(print_expression(term)))
+    return ast.replaced(e, lambda part: ast.Name(print_expression(part)) if isinstance(part, ast.Attribute) else None)
 
 
 def _true(value: Any, length: int) -> Mask:

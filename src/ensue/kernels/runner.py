@@ -11,18 +11,17 @@ import pyarrow as pa
 
 from ensue.automata.determinize import Determinizer
 from ensue.errors import EngineError
-from ensue.events import EventStream
+from ensue.events import EventStream, one_chunk
 from ensue.found import Found, Piece
 from ensue.kernels import evaluate
 from ensue.kernels.arena import NOTHING, USED, Arena, collect, grown, new_arena
 from ensue.kernels.choose import CHOOSE_ALL, CHOOSE_LAST, CHOOSE_NEXT, new_choice
 from ensue.kernels.classes import Classes, Classifier
 from ensue.kernels.evaluate import Batch, Output, Partitions, Rules, Stack
-from ensue.kernels.keys import KeyNumbers
-from ensue.kernels.lookback import one_chunk
 from ensue.kernels.programs import Programs
 from ensue.kernels.select import select
 from ensue.language import ast
+from ensue.partitions import KeyNumbers
 from ensue.plan import Plan
 
 Positions = npt.NDArray[np.int64]

@@ -7,7 +7,7 @@ the language page, section 3; expressions its section 4; `Query` its section 6.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
@@ -390,3 +390,18 @@ def walk(node: Node) -> Iterator[Node]:
 
 def find(node: Node, kind: type[N]) -> Iterator[N]:
     return (n for n in walk(node) if isinstance(n, kind))
+
+
+def replaced(e: Expression, by: Callable[[Expression], Expression | None]) -> Expression:
+    """The expression with the parts replaced for which `by` gives another; what it gives is not looked into."""
+    other = by(e)
+    if other is not None:
+        return other
+    changes: dict[str, object] = {}
+    for f in dataclasses.fields(e):
+        value = getattr(e, f.name)
+        if isinstance(value, Expression):
+            changes[f.name] = replaced(value, by)
+        elif isinstance(value, tuple):
+            changes[f.name] = tuple(replaced(v, by) if isinstance(v, Expression) else v for v in value)
+    return dataclasses.replace(e, **changes)  # type: ignore[arg-type]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Container
+from collections.abc import Container
 from dataclasses import dataclass
-from typing import Any
 
 from ensue.language import ast
 from ensue.logic.scope import always_marked, bindings, chosen_of, variables_of
@@ -110,18 +108,4 @@ def _merged(raw: _Raw) -> Clause:
 
 def bare(e: ast.Expression) -> ast.Expression:
     """The expression with `x.a` written as `a`, so that the same test of different variables is one predicate."""
-    return replace_terms(e, lambda term: ast.Name(term.name))
-
-
-def replace_terms(e: ast.Expression, by: Callable[[ast.Attribute], ast.Expression]) -> ast.Expression:
-    """The expression with each `x.a` replaced."""
-    if isinstance(e, ast.Attribute):
-        return by(e)
-    changes: dict[str, Any] = {}
-    for f in dataclasses.fields(e):
-        value = getattr(e, f.name)
-        if isinstance(value, ast.Expression):
-            changes[f.name] = replace_terms(value, by)
-        elif isinstance(value, tuple):
-            changes[f.name] = tuple(replace_terms(v, by) if isinstance(v, ast.Expression) else v for v in value)
-    return dataclasses.replace(e, **changes)
+    return ast.replaced(e, lambda part: ast.Name(part.name) if isinstance(part, ast.Attribute) else None)
