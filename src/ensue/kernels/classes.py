@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,13 +12,14 @@ import pyarrow as pa
 from ensue.automata.predicates import Predicate, Test, TypeIs
 from ensue.errors import EngineError
 from ensue.events import one_chunk
+from ensue.kernels.jit import kernel
 from ensue.kernels.lookback import LookBack, spell_out
 from ensue.kernels.masks import holds
 from ensue.language import ast
 
 Words = npt.NDArray[np.uint64]
 Classes = npt.NDArray[np.uint16]
-Codes = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.int32]
 
 #: Up to so many predicates, classes are looked up in a table of all words.
 _TABLE_BITS = 16
@@ -40,16 +42,16 @@ class Classifier:
         self._table = np.full(1 << len(predicates), _NO_CLASS) if len(predicates) <= _TABLE_BITS else None
         self._class: dict[int, int] = {}
 
-    def classify(self, table: pa.Table, types: pa.Array, keys: Codes | None) -> Classes:
-        """The class of each event of a batch."""
+    def classify(self, table: pa.Table, types: pa.Array, keys: npt.NDArray[np.int64] | None) -> tuple[Codes, Classes]:
+        """A code for each event of a batch, and the class of each code."""
         codes, of_code = self._type_words(types)
         columns = self.look_back.columns(table, keys)
         if not self._tests:
-            return self._fold(of_code)[codes]  # a word for each type is all there is to look at
+            return codes, self._fold(of_code)  # a word for each type is all there is to look at
         words = of_code[codes]
         for bit, expression in self._tests:
             words |= self._mask(expression, table, columns).astype(np.uint64) << bit
-        return self._fold(words)
+        return self._fold(words).astype(np.int32), np.arange(len(self.words), dtype=np.uint16)
 
     def _type_words(self, types: pa.Array) -> tuple[Codes, Words]:
         """A code for each event's type, and the word of each code; the last one is for events without a type."""
@@ -58,8 +60,9 @@ class Classifier:
         words = np.array([self._types.get(n, 0) for n in names] + [0], dtype=np.uint64)
         indices = encoded.indices
         if indices.null_count:
-            indices = indices.cast(pa.int64()).fill_null(len(names))
-        return indices.to_numpy(zero_copy_only=False), words
+            indices = indices.cast(pa.int32()).fill_null(len(names))
+        codes: Codes = indices.to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
+        return codes, words
 
     def _mask(
         self, expression: ast.Expression, table: pa.Table, shifted: Mapping[str, pa.Array]
@@ -88,3 +91,21 @@ class Classifier:
             self._class[word] = len(self.words)
             self.words.append(word)
         return self._class[word]
+
+
+@kernel
+def take_busy(codes: Any, class_of: Any, idle: Any, times: Any, base: int, found: Any, positions: Any, at: Any) -> int:
+    """The class, the position and the time of each event that is not idle; gives how many there are.
+
+    Without times, none are taken. The outputs have room for all events: each is written, and stays where it counts.
+    """
+    count = 0
+    timed = len(times) > 0
+    for i in range(len(codes)):
+        class_ = class_of[codes[i]]
+        found[count] = class_
+        positions[count] = base + i
+        if timed:
+            at[count] = times[i]
+        count += not idle[class_]
+    return count

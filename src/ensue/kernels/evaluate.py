@@ -29,6 +29,7 @@ from ensue.kernels.arena import (
     starts_later,
 )
 from ensue.kernels.choose import CHOOSE_ALL, LENGTH, VISIT, Choice, find_best
+from ensue.kernels.jit import kernel
 
 # Why the evaluator stopped.
 DONE, NEEDS_PROGRAM, NEEDS_NODES, NEEDS_OUTPUT, NEEDS_STACK = 0, 1, 2, 3, 4
@@ -110,11 +111,12 @@ class Stack(NamedTuple):
     path: Any
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def advance(
     tables: Tables,
     arena: Arena,
     partitions: Partitions,
+    scratch: Any,
     stack: Stack,
     choice: Choice,
     output: Output,
@@ -126,11 +128,12 @@ def advance(
     """Steps from the cursor to the end of the batch, or to where something is missing.
 
     What ends before the position `report_from` is not reported: the evaluator of a slice of the stream starts earlier.
+    `scratch` has room for a node for each slot.
     """
     program, after, width, first_move = tables.program, tables.after, tables.width, tables.first_move
     move_slot, move_source, move_mark = tables.move_slot, tables.move_source, tables.move_mark
     first_report = tables.first_report
-    nodes, seconds, used = arena.node, arena.second, arena.used
+    nodes, seconds, used, groups = arena.node, arena.second, arena.used, arena.groups
     configuration, slots, count, epoch = (
         partitions.configuration,
         partitions.slots,
@@ -141,7 +144,6 @@ def advance(
     positions, base, sparse = batch.positions, batch.base, len(batch.positions) > 0
     keyed, share, share_mask, consume = rules.keyed, rules.share, rules.share_mask, rules.consume
     counted = keyed and rules.events != NO_BOUND
-    scratch = np.empty(slots.shape[1], dtype=np.int64)
     total = len(classes)
     i = registers[CURSOR]
     while i < total:
@@ -179,7 +181,8 @@ def advance(
                 tables,
                 nodes,
                 seconds,
-                slots[k],
+                slots,
+                k,
                 stack,
                 choice,
                 output,
@@ -202,6 +205,8 @@ def advance(
             epoch[k] = registers[EPOCH]
         else:
             # The update: extends and joins the partial matches as the program says; constant time an event.
+            # Whether a list is still alive is as good as random, and a wrong guess of the processor costs more than
+            # the move: a new cell is written in any case, and stays only if what it extends is alive.
             previous = NOTHING
             for m in range(first, last):
                 slot, source, mark = move_slot[m], move_source[m], move_mark[m]
@@ -209,22 +214,26 @@ def advance(
                     scratch[slot] = NOTHING
                     previous = slot
                 event = (position << MARK_BITS) | mark
+                before = scratch[slot]
+                new = source < 0 or mark != 0
                 if source < 0:
+                    held = True
                     found = new_start(nodes, seconds, used, event, stamp, second)
                 else:
                     found = slots[k, source]
-                    if found == NOTHING or not alive(nodes, seconds, found, low, low_second):
-                        continue
+                    held = found != NOTHING
+                    found = max(found, 0)
+                    held &= alive(nodes, seconds, found, low, low_second)
                     if mark != 0:
                         found = new_cell(nodes, seconds, used, found, event)
-                before = scratch[slot]
-                if before == NOTHING:
-                    scratch[slot] = found
-                elif (source < 0 or mark != 0) and starts_later(nodes, seconds, found, before):
-                    nodes[found, REST] = before  # the cell is new: nothing else points to it yet
-                    scratch[slot] = found
+                        used[USED] -= not held
+                first_in_slot = before == NOTHING
+                if first_in_slot | (not held) | (new & starts_later(nodes, seconds, found, max(before, 0))):
+                    if new:
+                        nodes[found, REST] = before  # the cell is new: nothing else points to it yet
+                    scratch[slot] = found if held else before
                 else:
-                    scratch[slot] = join(nodes, seconds, used, before, found)
+                    scratch[slot] = join(nodes, seconds, used, groups, before, found)
             previous = NOTHING
             for m in range(first, last):
                 slot = move_slot[m]
@@ -255,19 +264,20 @@ def _window(times: Any, events: int, ticks: int, i: int, rank: int) -> tuple[int
     return time, rank, low, rank - events + 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _restart(configuration: Any, slots: Any, k: int) -> None:
     """No run is open: the empty configuration has the number 0."""
     configuration[k] = 0
     slots[k, :] = NOTHING
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _report(
     tables: Tables,
     nodes: Any,
     seconds: Any,
     slots: Any,
+    k: int,
     stack: Stack,
     choice: Choice,
     output: Output,
@@ -311,7 +321,7 @@ def _report(
                 elif chosen and source < 0 and length != (own_mark != 0):
                     pass
                 elif source >= 0:
-                    node, depth = slots[source], 1
+                    node, depth = slots[k, source], 1
                     if node != NOTHING and not alive(nodes, seconds, node, low, low_second):
                         node = NOTHING
                 elif match < len(start) and place < len(marked):
