@@ -60,7 +60,8 @@ def save(runner: Runner) -> bytes:
         "arrays": [[name, a.dtype.name, a.shape] for name, a in arrays.items()],
     }
     text = json.dumps(header).encode()
-    parts = [text, *(np.ascontiguousarray(a, _TYPES[a.dtype.name]).tobytes() for a in arrays.values())]
+    parts: list[Any] = [text]
+    parts += [np.ascontiguousarray(a, _TYPES[a.dtype.name]).reshape(-1).view(np.uint8) for a in arrays.values()]
     checksum = 0
     for part in parts:
         checksum = zlib.crc32(part, checksum)
