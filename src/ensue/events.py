@@ -29,6 +29,8 @@ class EventStream:
     times: npt.NDArray[np.int64]
     tick: int | None  # nanoseconds of one step of `times`; None where the unit is not known
     time_column: pa.ChunkedArray  # what start_time and end_time show
+    #: The truth of some predicates of the plan, evaluated before the events came here: bit `k` is predicate `k`.
+    words: npt.NDArray[np.uint64] | None = None
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
@@ -45,6 +47,7 @@ class EventStream:
             self.times[start : start + length],
             self.tick,
             self.time_column.slice(start, length),
+            None if self.words is None else self.words[start : start + length],
         )
 
 
