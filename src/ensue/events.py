@@ -212,7 +212,7 @@ def _in_order(table: pa.Table, tiebreak: str | None, *, merged: bool, timed: boo
     if tiebreak is not None:
         _column(table, tiebreak, "tie-break", "name it with tiebreak=...")
         keys.append((tiebreak, "ascending"))
-    ticks = _as_integers(times)
+    ticks = as_integers(times)
     steps_back = int(np.count_nonzero(ticks[1:] < ticks[:-1]))
     if steps_back == 0 and tiebreak is None:
         return table
@@ -225,7 +225,8 @@ def _in_order(table: pa.Table, tiebreak: str | None, *, merged: bool, timed: boo
     return table.take(order)
 
 
-def _as_integers(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
+def as_integers(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
+    """A time column as whole steps of its unit."""
     if pa.types.is_date32(column.type):
         column = column.cast(pa.int32())
     try:
@@ -236,7 +237,7 @@ def _as_integers(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
 
 
 def _clock(column: pa.ChunkedArray, time: str | None, unit: str | None) -> tuple[npt.NDArray[np.int64], int | None]:
-    ticks = _as_integers(column)
+    ticks = as_integers(column)
     if time is None:
         return ticks, None
     if pa.types.is_integer(column.type):
