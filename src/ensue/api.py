@@ -14,8 +14,8 @@ from ensue.language.builder import Select
 from ensue.language.parser import decode, parse_query
 from ensue.language.printer import print_query
 from ensue.logic.check import check
-from ensue.matches import Matches
 from ensue.schema import Schema
+from ensue.sources import is_spark
 
 
 class Query:
@@ -42,8 +42,10 @@ class Query:
         """Checks names and types against the columns of the events; raises a QueryError with all problems."""
         check(self.ast, self.text, Schema.of(schema))
 
-    def explain(self, *, verbose: bool = False) -> str:
+    def explain(self, events: Any = None, *, verbose: bool = False, **options: Any) -> str:
         """What the query was understood as, and how it is evaluated; `verbose` adds the determinised automaton.
+
+        With a Spark DataFrame and the options of `run`, also what Spark does for it, and Spark's own plan.
 
         >>> print(query("SELECT x FROM S WHERE A AS x ; B+ WITHIN 5 s").explain())
         query
@@ -72,6 +74,10 @@ class Query:
           3 -> 3  B /
           3 -> 3  true /
         """
+        if is_spark(events):
+            from ensue.spark import explain_on_spark
+
+            return explain_on_spark(self.ast, self.text, events, verbose=verbose, **options)
         checked = check(self.ast, self.text)
         return explain(checked, pipeline.plan_or_reason(checked), verbose=verbose)
 
@@ -85,7 +91,8 @@ class Query:
         tiebreak: str | None = None,
         engine: str = "auto",
         progress: Callable[[int, int], None] | None = None,
-    ) -> Matches:
+        **spark: Any,
+    ) -> Any:
         """Every complex event of the query over the events.
 
         `events`: a pyarrow Table or RecordBatchReader, a pandas or polars frame, a list of dicts, a path to a
@@ -102,6 +109,12 @@ class Query:
         1           4         7    9
         1 match
         """
+        if is_spark(events):
+            from ensue.spark import run
+
+            return run(self.ast, self.text, events, time=time, type=type, unit=unit, tiebreak=tiebreak, **spark)
+        if spark:
+            raise TypeError(f"{', '.join(spark)}: for Spark DataFrames only")
         return pipeline.run(
             self.ast,
             self.text,
@@ -113,6 +126,25 @@ class Query:
             engine=engine,
             progress=progress,
         )
+
+    def late(
+        self,
+        events: Any,
+        *,
+        time: str | None = "time",
+        type: str | None = None,
+        unit: str | None = None,
+        tiebreak: str | None = None,
+        **spark: Any,
+    ) -> Any:
+        """The events of a Spark stream that came too late for the query, as a streaming DataFrame of their own.
+
+        An event is late when the watermark had passed its time before it came. `run` counts such events and leaves
+        them out; this gives them, those that the query could have used, with all their columns.
+        """
+        from ensue.spark import late_events
+
+        return late_events(self.ast, self.text, events, time=time, type=type, unit=unit, tiebreak=tiebreak, **spark)
 
 
 def query(text: str | bytes | Select) -> Query:
@@ -126,7 +158,7 @@ def query(text: str | bytes | Select) -> Query:
     return Query(decoded, parse_query(decoded))
 
 
-def match(events: Any, text: str | bytes | Select | Query, **options: Any) -> Matches:
+def match(events: Any, text: str | bytes | Select | Query, **options: Any) -> Any:
     """`query(text).run(events, **options)`.
 
     >>> len(match([{"time": 1, "type": "A"}, {"time": 2, "type": "A"}], "SELECT * FROM S WHERE A ; A", unit="s"))

@@ -29,6 +29,8 @@ class EventStream:
     times: npt.NDArray[np.int64]
     tick: int | None  # nanoseconds of one step of `times`; None where the unit is not known
     time_column: pa.ChunkedArray  # what start_time and end_time show
+    #: The truth of some predicates of the plan, evaluated before the events came here: bit `k` is predicate `k`.
+    words: npt.NDArray[np.uint64] | None = None
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
@@ -45,6 +47,7 @@ class EventStream:
             self.times[start : start + length],
             self.tick,
             self.time_column.slice(start, length),
+            None if self.words is None else self.words[start : start + length],
         )
 
 
@@ -209,8 +212,7 @@ def _in_order(table: pa.Table, tiebreak: str | None, *, merged: bool, timed: boo
     if tiebreak is not None:
         _column(table, tiebreak, "tie-break", "name it with tiebreak=...")
         keys.append((tiebreak, "ascending"))
-    ticks = _as_integers(times)
-    steps_back = int(np.count_nonzero(ticks[1:] < ticks[:-1]))
+    steps_back = _steps_back(times)
     if steps_back == 0 and tiebreak is None:
         return table
     if steps_back and not merged:
@@ -222,7 +224,19 @@ def _in_order(table: pa.Table, tiebreak: str | None, *, merged: bool, timed: boo
     return table.take(order)
 
 
-def _as_integers(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
+def _steps_back(times: pa.ChunkedArray) -> int:
+    """How often a time is before the one it follows; chunk by chunk, as putting them together costs more than this."""
+    found, last = 0, None
+    for chunk in times.chunks:
+        ticks = as_integers(pa.chunked_array([chunk]))
+        if len(ticks):
+            found += int(np.count_nonzero(ticks[1:] < ticks[:-1])) + (last is not None and int(ticks[0]) < last)
+            last = int(ticks[-1])
+    return found
+
+
+def as_integers(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
+    """A time column as whole steps of its unit."""
     if pa.types.is_date32(column.type):
         column = column.cast(pa.int32())
     try:
@@ -233,7 +247,7 @@ def _as_integers(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
 
 
 def _clock(column: pa.ChunkedArray, time: str | None, unit: str | None) -> tuple[npt.NDArray[np.int64], int | None]:
-    ticks = _as_integers(column)
+    ticks = as_integers(column)
     if time is None:
         return ticks, None
     if pa.types.is_integer(column.type):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ensue.automata.printer import print_automaton, print_determinised
 from ensue.language import ast
 from ensue.language.printer import print_interval, print_pattern, print_query
@@ -11,11 +13,13 @@ from ensue.logic.scope import bindings
 from ensue.plan import Plan
 
 
-def explain(checked: Checked, plan: Plan | str, *, verbose: bool = False) -> str:
+def explain(
+    checked: Checked, plan: Plan | str, *, verbose: bool = False, more: Mapping[str, list[str]] | None = None
+) -> str:
     """The query in normal form, its variables, what decides how it is evaluated, and by which engine.
 
     `plan` is the automaton engine's, or why it has none. Of a plan the formula is shown after each rule that changed
-    it, then the automaton; `verbose` shows the determinised automaton too.
+    it, then the automaton; `verbose` shows the determinised automaton too. `more` are sections of other runners.
     """
     sections = {
         "query": print_query(checked.query).splitlines(),
@@ -29,6 +33,7 @@ def explain(checked: Checked, plan: Plan | str, *, verbose: bool = False) -> str
         sections["automaton"] = print_automaton(plan.automaton)
         if verbose:
             sections["determinised"] = print_determinised(plan.automaton, plan.predicates, plan.marks)
+    sections.update(more or {})
     return "\n".join(f"{title}\n" + "\n".join(f"  {line}" for line in lines) for title, lines in sections.items())
 
 

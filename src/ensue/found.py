@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -139,6 +139,15 @@ class Found:
         # Where each marked event comes from: the beginning of its match, and its place in it.
         taken = np.repeat(self.offset[:-1][order] - offset[:-1], lengths) + np.arange(offset[-1])
         piece = Piece(self.start[order], self.end[order], offset, self.position[taken], self.mark[taken])
+        return Found((piece,), self.sets)
+
+    def shifted(self, by: int) -> Found:
+        """The same matches with every position so much later."""
+        return self.moved(lambda positions: positions + by)
+
+    def moved(self, place: Callable[[Positions], Positions]) -> Found:
+        """The same matches with other positions."""
+        piece = Piece(place(self.start), place(self.end), self.offset, place(self.position), self.mark)
         return Found((piece,), self.sets)
 
     def numbered(self, sets: Sequence[Variables]) -> Found:

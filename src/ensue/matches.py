@@ -123,7 +123,8 @@ class Matches:
     def _events_of(self, variable: str) -> pa.Array:
         """A whole variable: for each match the list of its events, structs of all input columns."""
         marks = self._marks_of(variable)
-        taken = self._stream.table.take(pa.array(marks.positions))
+        attributes = [n for n in self._stream.table.column_names if not n.startswith("\0")]
+        taken = self._stream.table.select(attributes).take(pa.array(marks.positions))
         columns = [one_chunk(c) for c in taken.columns]
         fields = [f.with_type(c.type) for f, c in zip(taken.schema, columns, strict=True)]
         structs = pa.StructArray.from_arrays(columns, fields=fields)

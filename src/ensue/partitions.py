@@ -19,11 +19,17 @@ Codes = npt.NDArray[np.int64]
 
 def partition_codes(stream: EventStream, attributes: Sequence[str]) -> Codes:
     """A number for each event, equal where the values of all the attributes are; numbered as they appear."""
-    codes = np.zeros(len(stream), dtype=np.int64)
-    for attribute in attributes:
-        values = _value_codes(one_chunk(stream.table.column(attribute)))
+    if not attributes:
+        return np.zeros(len(stream), dtype=np.int64)
+    return key_codes([one_chunk(stream.table.column(a)) for a in attributes])
+
+
+def key_codes(columns: Sequence[pa.Array]) -> Codes:
+    """A number for each row, equal where the values of all columns are."""
+    codes = _value_codes(columns[0])
+    for column in columns[1:]:
         # Both numbers are below 2^31: no stream has more distinct values than Arrow can index.
-        codes = _value_codes(pa.array((codes << 32) | values))
+        codes = _value_codes(pa.array((codes << 32) | _value_codes(column)))
     return codes
 
 

@@ -76,7 +76,7 @@ def run(
     stream = read_events(events, query.streams, time=time, type=type, unit=unit, tiebreak=tiebreak, used=used)
     checked: Checked = check(query, text, stream.schema)
     if stream.tick is None and classify(query).uses_time:
-        raise DataError(_no_unit(time))
+        raise DataError(no_unit(time))
     found = evaluate(checked, stream, progress)
     if not len(found):
         _tell_of_unknown_types(query, stream)
@@ -98,7 +98,8 @@ def _engine(name: str) -> Callable[..., Found]:
     return ENGINES[name]
 
 
-def _no_unit(time: str | None) -> str:
+def no_unit(time: str | None) -> str:
+    """What is wrong with a query that compares times of an unknown unit."""
     if time is None:
         return "the query compares times, but time=None gives the events none: name the time column"
     return f"the query compares times, and the time column '{time}' is an integer: say its unit, such as unit='ms'"

@@ -33,6 +33,12 @@ def read_table(source: Any, *, only: frozenset[str] | None = None, encoded: str 
     return table
 
 
+def is_spark(events: Any) -> bool:
+    """Whether these are Spark DataFrames, classic or of Spark Connect; tells without loading Spark."""
+    some = next(iter(events.values()), None) if isinstance(events, Mapping) else events
+    return some.__class__.__module__.startswith("pyspark.sql") and hasattr(some, "isStreaming")
+
+
 def read_schema(path: str | Path) -> pa.Schema:
     """The columns of a file; of a Parquet file without reading its rows."""
     if Path(path).suffix.lower() in _PARQUET and Path(path).is_file():

@@ -28,27 +28,33 @@ _MOST_CLASSES = 2**16 - 1
 
 
 class Classifier:
-    """Evaluates the predicates of a query over batches, and numbers the words that occur."""
+    """Evaluates the predicates of a query over batches, and numbers the words that occur.
 
-    def __init__(self, predicates: Sequence[Predicate]) -> None:
+    Predicates whose bit is in `given` come evaluated with the events.
+    """
+
+    def __init__(self, predicates: Sequence[Predicate], given: int = 0) -> None:
         self.words: list[int] = []  # the word of each class
-        self._types = {p.name: np.uint64(1 << k) for k, p in enumerate(predicates) if isinstance(p, TypeIs)}
+        wanted = [(k, p) for k, p in enumerate(predicates) if not given >> k & 1]
+        self._types = {p.name: np.uint64(1 << k) for k, p in wanted if isinstance(p, TypeIs)}
         shifted: dict[str, tuple[str, int]] = {}
-        self._tests = [
-            (np.uint64(k), spell_out(p.expression, shifted)) for k, p in enumerate(predicates) if isinstance(p, Test)
-        ]
+        self._tests = [(np.uint64(k), spell_out(p.expression, shifted)) for k, p in wanted if isinstance(p, Test)]
         self.look_back = LookBack(shifted.values())
         self._shifted = frozenset(shifted)
         self._table = np.full(1 << len(predicates), _NO_CLASS) if len(predicates) <= _TABLE_BITS else None
         self._class: dict[int, int] = {}
 
-    def classify(self, table: pa.Table, types: pa.Array, keys: npt.NDArray[np.int64] | None) -> tuple[Codes, Classes]:
+    def classify(
+        self, table: pa.Table, types: pa.Array, keys: npt.NDArray[np.int64] | None, given: Words | None = None
+    ) -> tuple[Codes, Classes]:
         """A code for each event of a batch, and the class of each code."""
         codes, of_code = self._type_words(types)
         columns = self.look_back.columns(table, keys)
-        if not self._tests:
+        if not self._tests and given is None:
             return codes, self._fold(of_code)  # a word for each type is all there is to look at
         words = of_code[codes]
+        if given is not None:
+            words |= given
         for bit, expression in self._tests:
             words |= self._mask(expression, table, columns).astype(np.uint64) << bit
         return self._fold(words).astype(np.int32), np.arange(len(self.words), dtype=np.uint16)

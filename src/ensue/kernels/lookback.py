@@ -20,29 +20,29 @@ def shifted_name(attribute: str, k: int) -> str:
 
 
 def spell_out(e: ast.Expression, found: dict[str, tuple[str, int]]) -> ast.Expression:
-    """The expression with each `PREV(a, k)` as a bare name; `found` collects what the names stand for."""
+    """The expression with each `PREV(a, k)` as a name of its own; `found` collects what the names stand for."""
 
     def by_name(part: ast.Expression) -> ast.Expression | None:
         if not (isinstance(part, ast.Call) and part.function == "prev"):
             return None
         term, *steps = part.arguments
-        assert isinstance(term, ast.Name)
+        assert isinstance(term, ast.Name | ast.Attribute)
         k = steps[0].value if steps and isinstance(steps[0], ast.Literal) else 1
         assert isinstance(k, int)
         name = shifted_name(term.name, k)
         found[name] = (term.name, k)
-        return ast.Name(name)
+        return ast.Name(name) if isinstance(term, ast.Name) else ast.Attribute(term.variable, name)
 
     return ast.replaced(e, by_name)
 
 
 class LookBack:
-    """The last events of each partition that a later batch may look back to."""
+    """The last events of each partition that a later batch may look back to, with the attributes in `also`."""
 
-    def __init__(self, wanted: Iterable[tuple[str, int]]) -> None:
+    def __init__(self, wanted: Iterable[tuple[str, int]], also: Iterable[str] = ()) -> None:
         self.wanted = sorted(set(wanted))
         self.most = max((k for _, k in self.wanted), default=0)
-        self.attributes = sorted({a for a, _ in self.wanted})
+        self.attributes = sorted({a for a, _ in self.wanted}.union(also))
         self.tail: pa.Table | None = None  # the columns of `attributes`, of the events in `tail_keys`
         self.tail_keys: Codes = np.zeros(0, dtype=np.int64)
 

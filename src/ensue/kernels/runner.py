@@ -15,7 +15,7 @@ from ensue.errors import EngineError
 from ensue.events import EventStream, one_chunk
 from ensue.found import Found, Piece
 from ensue.kernels import evaluate
-from ensue.kernels.arena import NOTHING, USED, Arena, collect, grown, new_arena
+from ensue.kernels.arena import EVENT, GROUP, MARK_BITS, NOTHING, USED, Arena, collect, grown, new_arena
 from ensue.kernels.choose import CHOOSE_ALL, CHOOSE_LAST, CHOOSE_NEXT, new_choice
 from ensue.kernels.classes import Classes, Classifier, Codes, take_busy
 from ensue.kernels.evaluate import Batch, Output, Partitions, Rules, Stack
@@ -49,9 +49,9 @@ class Reader:
     Events that change nothing, whatever runs are open, are left out, unless a window counts them in their partition.
     """
 
-    def __init__(self, plan: Plan, tick: int | None) -> None:
+    def __init__(self, plan: Plan, tick: int | None, given: int = 0) -> None:
         self.keys = KeyNumbers([k.attribute for k in plan.query.partition])
-        self.classifier = Classifier(plan.predicates)
+        self.classifier = Classifier(plan.predicates, given)
         self._timed = plan.window.ticks(tick) is not None
         self._determinizer = Determinizer(plan.automaton, plan.predicates, plan.marks)
         self._counted = bool(plan.query.partition) and plan.window.events is not None
@@ -61,7 +61,7 @@ class Reader:
         """The events as a batch whose first one has the position `base`."""
         looks_back = bool(self.classifier.look_back.wanted)
         keys = self._encode(events, None) if self.keys.attributes and looks_back else None
-        codes, class_of = self.classifier.classify(events.table, one_chunk(events.types), keys)
+        codes, class_of = self.classifier.classify(events.table, one_chunk(events.types), keys, events.words)
         times = events.times if self._timed else _NOTHING
         busy = None if self._counted else self._busy(codes, class_of, times, base)
         if busy is not None:
@@ -286,11 +286,14 @@ class Evaluator:
 
 
 class Runner:
-    """One query over one stream that arrives in batches. `push` gives the matches that end in each."""
+    """One query over one stream that arrives in batches. `push` gives the matches that end in each.
 
-    def __init__(self, plan: Plan, tick: int | None, *, configurations: int = 4096) -> None:
+    `given`: the bits of the predicates that come evaluated with the events, in `EventStream.words`.
+    """
+
+    def __init__(self, plan: Plan, tick: int | None, *, given: int = 0, configurations: int = 4096) -> None:
         self.plan = plan
-        self.reader = Reader(plan, tick)
+        self.reader = Reader(plan, tick, given)
         self.evaluator = Evaluator(plan, tick, self.reader, configurations=configurations)
         self.position = 0
         self._kept_keys = 0  # when idle ones were last dropped
@@ -320,6 +323,14 @@ class Runner:
     def nodes(self) -> int:
         """How many nodes the match structure holds now."""
         return int(self.evaluator.arena.used[USED])
+
+    def referenced(self) -> Positions:
+        """The positions of the events that matches of later batches can still speak of, in stream order."""
+        self.evaluator.collect(self.position)
+        used = int(self.evaluator.arena.used[USED])
+        nodes = self.evaluator.arena.node[:used]
+        events = nodes[nodes[:, EVENT] != GROUP, EVENT]
+        return np.unique(events >> MARK_BITS)
 
     def save(self) -> bytes:
         """The state between two batches; `load` goes on from it exactly."""

@@ -68,3 +68,11 @@ def attributes_used(query: ast.Query) -> frozenset[str] | None:
     for e in conditions:
         used |= {n.name for n in ast.find(e, ast.Name)}
     return frozenset(used)
+
+
+def attributes_shown(columns: tuple[Output, ...], query: ast.Query) -> frozenset[str] | None:
+    """The attributes that the rows of a query are made of; None where it gives whole events, which have them all."""
+    if any(c.whole is not None for c in columns):
+        return None
+    used = {k.attribute for k in query.partition}
+    return frozenset(used.union(*({n.name for n in ast.find(c.expression, ast.Attribute)} for c in columns)))

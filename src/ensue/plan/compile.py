@@ -16,6 +16,7 @@ from ensue.language.printer import print_pattern, print_query
 from ensue.logic.check import Checked
 from ensue.logic.clauses import NotUnary
 from ensue.logic.outputs import projected
+from ensue.plan.window import Window, peel_windows
 from ensue.rewrite import RULES, rewrite
 from ensue.rewrite.lift_windows import lift_windows
 
@@ -24,27 +25,6 @@ MAX_MARKS = 2**16 - 1
 MAX_PREDICATES = 63
 #: The selectors that compare complex events with each other.
 CHOOSING = (ast.Selector.NEXT, ast.Selector.LAST, ast.Selector.MAX)
-
-
-_FARTHEST = 2**63 - 1  # a window of so many ticks bounds nothing
-
-
-@dataclass(frozen=True)
-class Window:
-    """How far apart the ends of a complex event may be: in events, in time, in both; None is no bound."""
-
-    events: int | None = None
-    time: ast.Bound | None = None
-
-    def ticks(self, tick: int | None) -> int | None:
-        """The largest whole number of ticks that lies in the window's time, or None where time bounds nothing."""
-        if self.time is None:
-            return None
-        assert tick is not None, "a query that compares times runs over a stream whose unit is known"
-        length = self.time.duration.nanoseconds() / tick
-        whole = length.numerator // length.denominator
-        whole = whole - 1 if whole == length and not self.time.inclusive else whole
-        return whole if whole < _FARTHEST else None
 
 
 @dataclass(frozen=True)
@@ -95,7 +75,7 @@ def compile_plan(checked: Checked, *, rewriting: bool = True) -> Plan:
     steps = rewrite(query.pattern, RULES if rewriting else ())
     try:
         selector, pattern = _peel_selector(query, steps[-1][1])
-        pattern, window = _peel_windows(pattern)
+        pattern, window = peel_windows(pattern)
         automaton = build(pattern)
         if selector is ast.Selector.STRICT:
             automaton = strict.construct(automaton)
@@ -124,28 +104,3 @@ def _peel_selector(query: ast.Query, p: ast.Pattern) -> tuple[ast.Selector, ast.
     if query.selector is ast.Selector.ALL and query.consume is ast.Consume.NONE and isinstance(p, ast.Select):
         return p.selector, lift_windows(p.body)
     return query.selector, p
-
-
-def _peel_windows(p: ast.Pattern) -> tuple[ast.Pattern, Window]:
-    """The pattern without the upper bounds on its whole length, which the match structure keeps."""
-    events: int | None = None
-    time: ast.Bound | None = None
-    while isinstance(p, ast.Within):
-        window = p.window
-        if isinstance(window, ast.EventCount):
-            events = window.count if events is None else min(events, window.count)
-        elif window.high is None or not _from_zero(window.low):
-            break
-        elif time is None or _tighter(window.high, time):
-            time = window.high
-        p = p.body
-    return p, Window(events, time)
-
-
-def _from_zero(low: ast.Bound | None) -> bool:
-    return low is None or (low.inclusive and low.duration.nanoseconds() == 0)
-
-
-def _tighter(a: ast.Bound, b: ast.Bound) -> bool:
-    length, other = a.duration.nanoseconds(), b.duration.nanoseconds()
-    return length < other or (length == other and not a.inclusive)

@@ -1,0 +1,52 @@
+"""The window of a whole query: how far apart the ends of a complex event may be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ensue.language import ast
+
+_FARTHEST = 2**63 - 1  # a window of so many ticks bounds nothing
+
+
+@dataclass(frozen=True)
+class Window:
+    """How far apart the ends of a complex event may be: in events, in time, in both; None is no bound."""
+
+    events: int | None = None
+    time: ast.Bound | None = None
+
+    def ticks(self, tick: int | None) -> int | None:
+        """The largest whole number of ticks that lies in the window's time, or None where time bounds nothing."""
+        if self.time is None:
+            return None
+        assert tick is not None, "a query that compares times runs over a stream whose unit is known"
+        length = self.time.duration.nanoseconds() / tick
+        whole = length.numerator // length.denominator
+        whole = whole - 1 if whole == length and not self.time.inclusive else whole
+        return whole if whole < _FARTHEST else None
+
+
+def peel_windows(p: ast.Pattern) -> tuple[ast.Pattern, Window]:
+    """The pattern without the upper bounds on its whole length, which the match structure keeps."""
+    events: int | None = None
+    time: ast.Bound | None = None
+    while isinstance(p, ast.Within):
+        window = p.window
+        if isinstance(window, ast.EventCount):
+            events = window.count if events is None else min(events, window.count)
+        elif window.high is None or not _from_zero(window.low):
+            break
+        elif time is None or _tighter(window.high, time):
+            time = window.high
+        p = p.body
+    return p, Window(events, time)
+
+
+def _from_zero(low: ast.Bound | None) -> bool:
+    return low is None or (low.inclusive and low.duration.nanoseconds() == 0)
+
+
+def _tighter(a: ast.Bound, b: ast.Bound) -> bool:
+    length, other = a.duration.nanoseconds(), b.duration.nanoseconds()
+    return length < other or (length == other and not a.inclusive)

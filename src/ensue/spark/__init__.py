@@ -1,0 +1,16 @@
+"""Queries over Spark DataFrames, batch and streaming: the same meaning, with Spark's shuffles, state and recovery.
+
+frames     what the user has: columns, types, watermark, several streams merged
+pushdown   what the JVM evaluates: predicates as one word, events that change nothing filtered out
+layout     how the events are shared out: by key, by time slices, or not at all, and why
+packing    rows to Arrow blobs, one a bucket, so that few rows cross the shuffle
+batch      a lazy DataFrame of matches over a finite DataFrame
+streaming  the same over a stream, state in Spark's own state store
+session    a session for the demo, the command line and the tests
+"""
+
+from ensue.spark.describe import explain_on_spark
+from ensue.spark.run import late_events, run
+from ensue.spark.session import local_session
+
+__all__ = ["explain_on_spark", "late_events", "local_session", "run"]

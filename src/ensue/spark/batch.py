@@ -1,0 +1,74 @@
+"""A query over a finite DataFrame: a lazy DataFrame of matches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from ensue.matches import Matches
+from ensue.running import engine_for
+from ensue.spark.layout import Layout, Slices
+from ensue.spark.packing import PACKED, Batches, Packer, gathered, unpacked
+from ensue.spark.recipe import SLICE, TIE, TIME, Recipe, in_order
+
+#: A row's place in its DataFrame, which orders events of equal time.
+_CAME = "__ensue_came"
+#: Sorted events are evaluated so many at a time, and rows handed back so many at a time.
+_STEP = 1 << 18
+_ROWS_BACK = 1 << 14
+
+
+def run_batch(travelling: DataFrame, layout: Layout, recipe: Recipe, result: T.StructType) -> DataFrame:
+    """The matches of the travelling columns."""
+    if layout.slices is not None:
+        buckets = int(travelling.sparkSession.conf.get("spark.sql.shuffle.partitions", "200") or 200)
+        packed = travelling.mapInArrow(Packer(buckets, layout.slices), PACKED)
+        return packed.repartition("bucket").mapInArrow(EvaluateSlices(recipe.by_slice, recipe, layout.slices), result)
+    came = travelling.withColumn(_CAME, F.monotonically_increasing_id())
+    shared = came.repartition(1) if layout.one_task else came.repartition(*layout.keys)
+    order = [c for c in (TIME, TIE, _CAME) if c in shared.columns]
+    return shared.sortWithinPartitions(*order).drop(_CAME).mapInArrow(EvaluateSorted(recipe), result)
+
+
+@dataclass(frozen=True)
+class EvaluateSlices:
+    """`mapInArrow` function: the blobs of some slices to rows of matches. It holds a task's events in memory."""
+
+    by_slice: Recipe
+    recipe: Recipe
+    slices: Slices
+
+    def __call__(self, batches: Batches) -> Batches:
+        table = unpacked(batches)
+        if table is None:
+            return
+        stream = self.by_slice.stream(in_order(table))
+        engine = engine_for(self.by_slice.checked, self.by_slice.plan, stream.tick, self.by_slice.given)
+        begins = stream.table.column(SLICE).to_numpy() * self.slices.length
+        for start in range(0, len(stream), _STEP):
+            found = engine.push(stream.slice(start, _STEP))
+            # What ends before its slice begins is the slice's before it to report.
+            found = found.in_order(np.flatnonzero(stream.times[found.end] >= begins[found.end]))
+            yield from _handed_back(Matches(self.recipe.checked, stream, found).to_arrow(), self.recipe)
+
+
+@dataclass(frozen=True)
+class EvaluateSorted:
+    """`mapInArrow` function: events in their order to rows of matches. It keeps what partial matches speak of."""
+
+    recipe: Recipe
+
+    def __call__(self, batches: Batches) -> Batches:
+        running = self.recipe.running()
+        for table in gathered(batches, _STEP):
+            yield from _handed_back(running.push(self.recipe.stream(table)), self.recipe)
+
+
+def _handed_back(rows: pa.Table, recipe: Recipe) -> Iterator[pa.RecordBatch]:
+    yield from recipe.rows(rows).combine_chunks().to_batches(max_chunksize=_ROWS_BACK)

@@ -1,0 +1,23 @@
+"""The parent of Python workers, warmed: it has loaded the engine and its kernels before it forks the first one.
+
+Set `spark.python.daemon.module` to `ensue.spark.daemon`; without it every worker loads them by itself, which takes a
+second or two. `local_session` sets it.
+"""
+
+from pyspark.daemon import manager
+
+
+def warm_up() -> None:
+    """Loads what workers need, by evaluating a query small enough to be done in no time."""
+    import ensue
+    import ensue.spark.batch
+    import ensue.spark.streaming
+
+    events = [{"time": 1, "type": "A", "k": 0}, {"time": 2, "type": "B", "k": 0}]
+    text = "SELECT x FROM S WHERE A AS x ; B PARTITION BY k WITHIN 5 s"
+    len(ensue.match(events, text, unit="s", engine="automaton").to_arrow())
+
+
+if __name__ == "__main__":
+    warm_up()
+    manager()

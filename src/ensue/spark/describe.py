@@ -1,0 +1,71 @@
+"""What Spark does for a query, in words, and Spark's own plan."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from ensue.explain import explain
+from ensue.language import ast
+from ensue.plan import Plan
+from ensue.spark.run import Job, prepare, run
+
+
+def explain_on_spark(
+    query: ast.Query,
+    text: str,
+    events: DataFrame | Mapping[str, DataFrame],
+    *,
+    verbose: bool = False,
+    time: str | None = "time",
+    type: str | None = None,
+    unit: str | None = None,
+    tiebreak: str | None = None,
+    **spark: Any,
+) -> str:
+    """What `explain` says, then what Spark does for the query over these events."""
+    options: dict[str, Any] = {"time": time, "type": type, "unit": unit, "tiebreak": tiebreak}
+    job = prepare(query, text, events, **options)
+    matches = run(query, text, events, **options, **spark)
+    more = {"spark": describe(job), "spark's plan": spark_plan(matches)}
+    return explain(job.checked, job.plan, verbose=verbose, more=more)
+
+
+def describe(job: Job) -> list[str]:
+    """One line a decision."""
+    down, layout = job.pushdown, job.layout
+    lines = [
+        f"runs          {'stream' if job.events.streaming else 'batch'}",
+        f"shared out    {_shared_out(job)}",
+        f"in the JVM    {', '.join(map(str, down.pushed)) or 'no condition'}",
+    ]
+    if down.local:
+        lines.append(f"in Python     {', '.join(map(str, down.local))}")
+    if not isinstance(job.plan, Plan):
+        lines.append(f"in Python     all, by the reference: {job.plan}")
+    lines.append(f"events        {down.kept}")
+    carried = ", ".join(job.attributes) or "none but the time"
+    lines.append(f"columns       {carried}")
+    if down.relevant is None and down.markable is not None and not layout.one_task:
+        lines.append("              NULL in events that no match shows")
+    return lines
+
+
+def _shared_out(job: Job) -> str:
+    if not job.events.streaming:
+        return str(job.layout)
+    if not job.layout.keys:
+        return "one task for all: a stream without PARTITION BY has one state"
+    return f"by {', '.join(job.layout.keys)}, in buckets"
+
+
+def spark_plan(frame: DataFrame) -> list[str]:
+    """Spark's own plan, as `DataFrame.explain` prints it."""
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        frame.explain()
+    return [line for line in printed.getvalue().splitlines() if line.strip()]

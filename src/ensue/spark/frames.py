@@ -1,0 +1,164 @@
+"""The user's DataFrames as one of events: columns checked before any job runs, several streams merged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from ensue.errors import DataError, did_you_mean, listed
+from ensue.language.ast import NANOSECONDS, UNITS
+from ensue.schema import Schema
+from ensue.spark.types import arrow_schema
+
+#: Where Spark keeps the delay of a watermark: in the metadata of the time column.
+_WATERMARK = "spark.watermarkDelayMs"
+#: The column that holds the type of an event whose stream's name is its type.
+STREAM_TYPE = "__ensue_stream"
+
+
+@dataclass(frozen=True)
+class Events:
+    """A DataFrame of events, and which of its columns say when and what."""
+
+    frame: DataFrame
+    attributes: tuple[str, ...]  # the user's columns
+    time: str
+    type: str | None  # None: every event is of the type `stream`
+    stream: str
+    tick: int | None
+    tiebreak: str | None
+
+    @property
+    def streaming(self) -> bool:
+        return bool(self.frame.isStreaming)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The attributes as Arrow has them."""
+        return arrow_schema(T.StructType([self.frame.schema[a] for a in self.attributes]))
+
+    @property
+    def type_column(self) -> Column:
+        return F.lit(self.stream) if self.type is None else F.col(quoted(self.type))
+
+
+def quoted(name: str) -> str:
+    """A column's name as Spark reads it, whatever characters it has."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def read_frames(
+    events: DataFrame | Mapping[str, DataFrame],
+    streams: tuple[str, ...],
+    *,
+    time: str | None,
+    type: str | None,
+    unit: str | None,
+    tiebreak: str | None,
+) -> Events:
+    """The events of a query's streams; raises DataError before any job runs."""
+    if time is None:
+        raise DataError("a DataFrame has no order of its own: name the time column with time='...'")
+    given = _given(events, streams)
+    frame = given[streams[0]] if len(given) == 1 else _merged(given, type)
+    attributes = tuple(c for c in frame.columns if c != STREAM_TYPE)
+    if len(set(attributes)) < len(attributes):
+        raise DataError(
+            f"the events have two columns named {listed({c for c in attributes if attributes.count(c) > 1})}"
+        )
+    _check(attributes, time, "time", "name it with time='...'")
+    if tiebreak is not None:
+        _check(attributes, tiebreak, "tie-break", "name it with tiebreak=...")
+    if len(given) > 1:
+        type = STREAM_TYPE
+    elif type is not None or "type" in attributes:
+        type = type or "type"
+        _check(attributes, type, "type", "name it with type=...")
+        if not isinstance(frame.schema[type].dataType, T.StringType):
+            raise DataError(f"the type column '{type}' is of type {_named(frame, type)}, not of strings")
+    tick = _tick(frame, time, unit)
+    return Events(frame, attributes, time, type, streams[0], tick, tiebreak)
+
+
+def _given(events: DataFrame | Mapping[str, DataFrame], streams: tuple[str, ...]) -> dict[str, DataFrame]:
+    if not isinstance(events, Mapping):
+        if len(streams) > 1:
+            example = ", ".join(f"{s!r}: ..." for s in streams)
+            raise DataError(f"the query reads the streams {listed(streams)}: give a mapping {{{example}}}")
+        return {streams[0]: events}
+    missing = [s for s in streams if s not in events]
+    if missing:
+        raise DataError(f"no events were given for the stream {listed(missing)}; given are {listed(events)}")
+    return {s: events[s] for s in streams}
+
+
+def _merged(given: Mapping[str, DataFrame], type: str | None) -> DataFrame:
+    """One DataFrame of all streams, each event with its type: that of the type column, else its stream's name."""
+    frames = []
+    for name, frame in given.items():
+        if type is not None:
+            _check(frame.columns, type, "type", "name it with type=...")
+        column = type or "type"
+        typed = F.col(quoted(column)) if column in frame.columns else F.lit(name)
+        frames.append(frame.withColumn(STREAM_TYPE, typed))
+    merged, *others = frames
+    for other in others:
+        merged = merged.unionByName(other, allowMissingColumns=True)
+    return merged
+
+
+def _check(known: Any, name: str, role: str, advice: str) -> None:
+    if name not in known:
+        hint = did_you_mean(name, known) or f"the columns are {listed(known)}"
+        raise DataError(f"there is no {role} column '{name}': {hint}\n  {advice}")
+
+
+def _named(frame: DataFrame, column: str) -> str:
+    return str(frame.schema[column].dataType.simpleString())
+
+
+def _tick(frame: DataFrame, time: str, unit: str | None) -> int | None:
+    """The nanoseconds of one step of the time column."""
+    type_ = frame.schema[time].dataType
+    if isinstance(type_, T.TimestampType | T.TimestampNTZType | T.DateType):
+        if unit is not None:
+            raise DataError(
+                f"the time column '{time}' is of type {_named(frame, time)} and has its unit already: leave out unit="
+            )
+        return NANOSECONDS["d" if isinstance(type_, T.DateType) else "us"]
+    if not isinstance(type_, T.ByteType | T.ShortType | T.IntegerType | T.LongType):
+        advice = f"; make it one with to_timestamp({time})" if isinstance(type_, T.StringType) else ""
+        raise DataError(
+            f"the time column '{time}' is of type {_named(frame, time)}: it must be a timestamp, a date, or an "
+            f"integer with a unit{advice}"
+        )
+    if unit is None:
+        return None
+    if unit.lower() not in UNITS:
+        raise DataError(f"unknown unit of time '{unit}': {did_you_mean(unit, UNITS) or 'one of ' + listed(UNITS)}")
+    return NANOSECONDS[UNITS[unit.lower()]]
+
+
+def check_stream(events: Events) -> None:
+    """A stream needs a watermark on its time column: it says how long to wait for events out of order."""
+    field = events.frame.schema[events.time]
+    if not isinstance(field.dataType, T.TimestampType):
+        found = _named(events.frame, events.time)
+        raise DataError(f"on a stream the time column must be a timestamp; '{events.time}' is of type {found}")
+    if _WATERMARK not in field.metadata:
+        raise DataError(
+            f"the stream has no watermark on '{events.time}': without one no order of events is ever final. Add\n"
+            f'  df.withWatermark("{events.time}", "10 seconds")\n'
+            "  with the longest time that an event may come late"
+        )
+
+
+def as_schema(events: Events) -> Schema:
+    """What the checks of a query want to know of the events."""
+    return Schema.of(events.schema)

@@ -1,0 +1,75 @@
+"""How the events of a batch are shared out over tasks, and why.
+
+With a window in time, a complex event lies inside a stretch of the stream: so the stream is cut into slices, each
+beginning early by the window, and a slice reports what ends in it. That shares out a query without keys, and keeps
+one huge key from being one huge task. What depends on all that came before cannot be cut so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ensue.language import ast
+from ensue.logic.classify import conjuncts_of
+from ensue.plan import Plan, peel_windows
+
+#: A slice is so many windows long: so much of it is read twice. Without keys, slices are all there is to share out.
+_WINDOWS_A_SLICE = 16
+_WINDOWS_A_SLICE_WITH_KEYS = 64
+#: However small the window, slices are not shorter.
+_SHORTEST = 10**9  # nanoseconds
+
+
+@dataclass(frozen=True)
+class Slices:
+    """Slice `k` reports what ends from time `k * length` on, before the next; it reads from `window` earlier on."""
+
+    length: int
+    window: int
+
+
+@dataclass(frozen=True)
+class Layout:
+    """`keys`: events of equal keys go to one task. `slices`: and of one slice. Neither: one task, `because`."""
+
+    keys: tuple[str, ...]
+    slices: Slices | None
+    because: str  # why it is not cut into slices; empty where it is
+
+    @property
+    def one_task(self) -> bool:
+        return not self.keys and self.slices is None
+
+    def __str__(self) -> str:
+        by = f"by {', '.join(self.keys)}" if self.keys else ""
+        if self.slices is not None:
+            both = "by time slices" if not by else f"{by}, and by time slices"
+            return f"{both} of {_WINDOWS_A_SLICE_WITH_KEYS if by else _WINDOWS_A_SLICE} windows"
+        return f"{by or 'one task for all'}: {self.because}"
+
+
+def batch_layout(query: ast.Query, plan: Plan | str, tick: int | None) -> Layout:
+    """The layout of a query over a finite DataFrame."""
+    keys = () if query.consume is ast.Consume.ANY else tuple(k.attribute for k in query.partition)
+    because = _cannot_be_cut(query)
+    window = (plan.window if isinstance(plan, Plan) else peel_windows(query.pattern)[1]).ticks(tick)
+    if window is None and not because:
+        because = "without a window in time it cannot be cut into slices"
+    if because or window is None or tick is None:
+        return Layout(keys, None, because)
+    windows = _WINDOWS_A_SLICE_WITH_KEYS if keys else _WINDOWS_A_SLICE
+    return Layout(keys, Slices(max(windows * window, _SHORTEST // tick, 1), window), "")
+
+
+def _cannot_be_cut(query: ast.Query) -> str:
+    """Why a match may depend on events before its window; empty where none does."""
+    if query.consume is not ast.Consume.NONE:
+        return f"CONSUME BY {query.consume} depends on all matches before"
+    for selected in ast.find(query.pattern, ast.Select):
+        if selected.selector is not ast.Selector.STRICT:
+            return f"{selected.selector} inside the pattern compares with events before the window"
+    expressions = [c for f in ast.find(query.pattern, ast.Filter) for c in conjuncts_of(f.condition)]
+    expressions += [i.expression for i in query.items or ()]
+    if any(call.function == "prev" for e in expressions for call in ast.find(e, ast.Call)):
+        return "PREV looks back to events before the window"
+    return ""

@@ -1,0 +1,102 @@
+"""Rows to Arrow blobs, one a bucket: few rows cross the shuffle, and they are not taken apart on the way.
+
+A blob's place says where it came from, so that events of equal time keep the order in which they came.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ensue.events import as_integers
+from ensue.parcel import table_bytes, table_of
+from ensue.spark.layout import Slices
+from ensue.spark.recipe import HASH, SLICE, TIME
+
+Buckets = npt.NDArray[np.int64]
+Batches = Iterator[pa.RecordBatch]
+
+#: What crosses the shuffle.
+PACKED = "bucket int, place long, rows binary"
+_SCHEMA = pa.schema([("bucket", pa.int32()), ("place", pa.int64()), ("rows", pa.binary())])
+#: Rows are packed so many at a time: enough that the work around a blob does not show.
+_ROWS = 1 << 18
+
+
+def gathered(batches: Iterable[pa.RecordBatch], rows: int = _ROWS) -> Iterator[pa.Table]:
+    """Small batches as tables of at least so many rows."""
+    waiting: list[pa.RecordBatch] = []
+    count = 0
+    for batch in batches:
+        if batch.num_rows:
+            waiting.append(batch)
+            count += batch.num_rows
+        if count >= rows:
+            yield pa.Table.from_batches(waiting)
+            waiting, count = [], 0
+    if waiting:
+        yield pa.Table.from_batches(waiting)
+
+
+@dataclass(frozen=True)
+class Packer:
+    """`mapInArrow` function: rows to blobs. With slices, an event near the end of one is in the next one too."""
+
+    buckets: int
+    slices: Slices | None = None
+
+    def __call__(self, batches: Batches) -> Batches:
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        place = (context.partitionId() if context else 0) << 32
+        for table in gathered(batches):
+            table, buckets = self._shared_out(table)
+            blobs = []
+            order = np.argsort(buckets, kind="stable")
+            sorted_table, sorted_buckets = table.take(pa.array(order)), buckets[order]
+            cuts = [0, *(np.flatnonzero(np.diff(sorted_buckets)) + 1).tolist(), len(sorted_buckets)]
+            for first, last in itertools.pairwise(cuts):
+                rows = sorted_table.slice(first, last - first).combine_chunks()
+                blobs.append({"bucket": int(sorted_buckets[first]), "place": place, "rows": table_bytes(rows)})
+            place += 1
+            yield pa.RecordBatch.from_pylist(blobs, _SCHEMA)
+
+    def _shared_out(self, table: pa.Table) -> tuple[pa.Table, Buckets]:
+        """The rows with their slice where there are slices, and the bucket of each."""
+        hashes = np.zeros(len(table), dtype=np.int64)
+        if HASH in table.column_names:
+            hashes = table.column(HASH).to_numpy().astype(np.int64)
+            table = table.drop_columns([HASH])
+        if self.slices is None:
+            return table, hashes % self.buckets
+        first, last = slice_range(as_integers(table.column(TIME)), self.slices)
+        twice = np.flatnonzero(last > first)
+        numbers = np.concatenate([first, last[twice]])
+        if len(twice):
+            table = pa.concat_tables([table, table.take(pa.array(twice))])
+            hashes = np.concatenate([hashes, hashes[twice]])
+        return table.append_column(SLICE, pa.array(numbers)), (hashes + numbers) % self.buckets
+
+
+def slice_range(times: Buckets, slices: Slices) -> tuple[Buckets, Buckets]:
+    """The slice that each event is in, and the last one that reads it: the next, if it begins within the window."""
+    first = times // slices.length
+    left = slices.length - times % slices.length  # to the beginning of the next slice; no sum that could overflow
+    return first, first + (left <= slices.window)
+
+
+def unpacked(batches: Batches) -> pa.Table | None:
+    """All rows of the blobs, in the order in which they came; None where there are none."""
+    blobs = [(row["place"], row["rows"]) for batch in batches for row in batch.select(["place", "rows"]).to_pylist()]
+    return joined_blobs(blobs)
+
+
+def joined_blobs(blobs: list[tuple[int, bytes]]) -> pa.Table | None:
+    tables = [table_of(rows) for _, rows in sorted(blobs, key=lambda blob: blob[0])]
+    return pa.concat_tables(tables) if tables else None

@@ -1,0 +1,262 @@
+"""What the JVM evaluates: predicates of one event as Spark SQL, and which events can change anything at all.
+
+Rows cross to Python slowly, so the JVM does what it can do with exactly our meaning. A predicate that it cannot is
+evaluated in Python, over columns that then travel; nothing else depends on which of the two it was.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from ensue.automata.model import Transition
+from ensue.automata.predicates import Guard, Predicate, Test, TypeIs, print_guard
+from ensue.language import ast
+from ensue.plan import Plan
+from ensue.schema import Kind, Schema
+from ensue.spark.frames import Events, quoted
+
+
+@dataclass(frozen=True)
+class Pushdown:
+    """What the JVM does for a plan; columns are None where it does nothing of the kind."""
+
+    given: int  # the bits of the predicates that the JVM evaluates
+    word: Column | None  # their truth at an event
+    relevant: Column | None  # whether the event can change anything; others need not travel
+    markable: Column | None  # whether a match can show the event; of others only the time travels
+    pushed: tuple[Predicate, ...]
+    local: tuple[Predicate, ...]  # the predicates that Python evaluates
+    kept: str  # which events travel, in words
+
+    @property
+    def local_attributes(self) -> frozenset[str]:
+        """The columns that Python evaluates predicates over."""
+        tests = [p.expression for p in self.local if isinstance(p, Test)]
+        return frozenset(n.name for e in tests for n in ast.find(e, ast.Name))
+
+    @property
+    def needs_type(self) -> bool:
+        return any(isinstance(p, TypeIs) for p in self.local)
+
+
+def push_down(plan: Plan, events: Events, schema: Schema) -> Pushdown:
+    """The predicates that Spark SQL evaluates with our meaning, and what follows for the events."""
+    conditions: dict[Predicate, Column] = {}
+    for p in plan.predicates:
+        condition = _predicate(p, events, schema)
+        if condition is not None:
+            conditions[p] = condition
+    bits = {p: k for k, p in enumerate(plan.predicates) if p in conditions}
+    word = None
+    if bits:
+        parts = [F.when(conditions[p], F.lit(1 << k)).otherwise(F.lit(0)) for p, k in bits.items()]
+        word = reduce(lambda a, b: a.bitwiseOR(b), parts).cast(_integer(len(plan.predicates)))
+    guards = _known(_relevant(plan), conditions) if _may_prune(plan) else None
+    shown = _known([t.guard for t in plan.automaton.transitions if t.marks], conditions)
+    return Pushdown(
+        given=sum(1 << k for k in bits.values()),
+        word=word,
+        relevant=None if guards is None else _any_guard(guards, conditions),
+        markable=None if shown is None else _any_guard(shown, conditions),
+        pushed=tuple(conditions),
+        local=tuple(p for p in plan.predicates if p not in conditions),
+        kept="all" if guards is None else f"where {' or '.join(map(print_guard, guards)) or 'nothing'}",
+    )
+
+
+def _integer(bits: int) -> str:
+    return "short" if bits < 16 else "int" if bits < 32 else "long"
+
+
+# ---------------------------------------------------------------- which events matter
+
+
+def _may_prune(plan: Plan) -> bool:
+    """Not where events that change nothing are counted by a window or looked back to."""
+    looks_back = any(
+        call.function == "prev"
+        for p in plan.predicates
+        if isinstance(p, Test)
+        for call in ast.find(p.expression, ast.Call)
+    )
+    return plan.window.events is None and not looks_back
+
+
+def _relevant(plan: Plan) -> list[Guard] | None:
+    """Guards of which one holds at every event that changes a run; None where every event may.
+
+    An event changes nothing where each open run's only transition leaves it as it is.
+    """
+    guards: list[Guard] = []
+    for state, transitions in plan.automaton.outgoing.items():
+        staying = [t for t in transitions if _stays(t)]
+        if state != 0 and not any(not t.guard for t in staying):
+            opposites = _opposites([t.guard for t in staying])
+            if opposites is None:
+                return None
+            guards += opposites
+        guards += [t.guard for t in transitions if not _stays(t)]
+    return list(dict.fromkeys(guards))
+
+
+def _stays(t: Transition) -> bool:
+    return t.source == t.target and not t.marks
+
+
+def _opposites(guards: list[Guard]) -> list[Guard] | None:
+    """Guards for the events at which none of these holds; None where that is not said simply."""
+    if len(guards) != 1:
+        return None
+    return [frozenset({(p, not positive)}) for p, positive in guards[0]]
+
+
+def _known(guards: list[Guard] | None, conditions: dict[Predicate, Column]) -> list[Guard] | None:
+    """The guards as far as the JVM can tell: what it does not know may hold. None is everywhere."""
+    if guards is None:
+        return None
+    known = [frozenset((p, positive) for p, positive in g if p in conditions) for g in guards]
+    return list(dict.fromkeys(known)) if all(known) else None
+
+
+def _any_guard(guards: list[Guard], conditions: dict[Predicate, Column]) -> Column:
+    """Where one of the guards holds."""
+    found = []
+    for guard in guards:
+        ordered = sorted(guard, key=lambda literal: (str(literal[0]), literal[1]))
+        # A predicate holds where it is TRUE; written plainly, Spark can hand it on to the Parquet reader.
+        literals = [conditions[p] if yes else ~F.coalesce(conditions[p], F.lit(False)) for p, yes in ordered]
+        found.append(reduce(lambda a, b: a & b, literals))
+    return reduce(lambda a, b: a | b, found) if found else F.lit(False)
+
+
+# ---------------------------------------------------------------- predicates as Spark SQL
+
+
+class _NotInSql(Exception):
+    """Spark SQL has no expression of the same meaning, or none that is worth the care."""
+
+
+def _predicate(p: Predicate, events: Events, schema: Schema) -> Column | None:
+    if isinstance(p, TypeIs):
+        return events.type_column == F.lit(p.name)
+    try:
+        column, kind = _value(p.expression, schema)
+    except _NotInSql:
+        return None
+    return column if kind is Kind.BOOLEAN else None
+
+
+_COMPARE = {
+    "=": Column.__eq__,
+    "<>": Column.__ne__,
+    "<": Column.__lt__,
+    "<=": Column.__le__,
+    ">": Column.__gt__,
+    ">=": Column.__ge__,
+}
+_FLOATING = {"+": Column.__add__, "-": Column.__sub__, "*": Column.__mul__}
+_CHECKED = {"+": F.try_add, "-": F.try_subtract, "*": F.try_multiply}  # NULL where 64 bits are not enough
+_KINDS = {
+    ast.LiteralType.BOOLEAN: Kind.BOOLEAN,
+    ast.LiteralType.INTEGER: Kind.INTEGER,
+    ast.LiteralType.FLOAT: Kind.FLOAT,
+    ast.LiteralType.STRING: Kind.STRING,
+}
+
+
+def _value(e: ast.Expression, schema: Schema) -> tuple[Column, Kind]:
+    """The expression over bare names as a column, with its kind."""
+    match e:
+        case ast.Literal() if e.type in _KINDS:
+            kind = _KINDS[e.type]
+            literal = F.lit(e.value)
+            return (literal.cast("long") if kind is Kind.INTEGER else literal), kind
+        case ast.Name():
+            return _column(e.name, schema)
+        case ast.Unary(operator="NOT"):
+            return ~_boolean(e.operand, schema), Kind.BOOLEAN
+        case ast.Binary(operator="AND"):
+            return _boolean(e.left, schema) & _boolean(e.right, schema), Kind.BOOLEAN
+        case ast.Binary(operator="OR"):
+            return _boolean(e.left, schema) | _boolean(e.right, schema), Kind.BOOLEAN
+        case ast.Binary(operator=symbol) if symbol in _COMPARE:
+            return _compare(symbol, _value(e.left, schema), _value(e.right, schema)), Kind.BOOLEAN
+        case ast.Binary(operator=symbol) if symbol in _FLOATING or symbol == "/":
+            return _arithmetic(symbol, _value(e.left, schema), _value(e.right, schema))
+        case ast.IsNull():
+            column, _ = _value(e.operand, schema)
+            return (column.isNotNull() if e.negated else column.isNull()), Kind.BOOLEAN
+        case ast.InList():
+            operand = _value(e.operand, schema)
+            found = [_compare("=", operand, _value(option, schema)) for option in e.options]
+            return _negated(e.negated, reduce(lambda a, b: a | b, found)), Kind.BOOLEAN
+        case ast.Between():
+            operand = _value(e.operand, schema)
+            above = _compare(">=", operand, _value(e.low, schema))
+            return _negated(e.negated, above & _compare("<=", operand, _value(e.high, schema))), Kind.BOOLEAN
+        case ast.Like(pattern=ast.Literal(value=str(pattern))) if "\\" not in pattern:
+            column, kind = _value(e.operand, schema)
+            if kind is Kind.STRING:
+                return _negated(e.negated, column.like(pattern)), Kind.BOOLEAN
+    raise _NotInSql(e)
+
+
+def _column(name: str, schema: Schema) -> tuple[Column, Kind]:
+    """Integers of 64 bits, floats of 64 bits; decimals, times and nested values are left to Python."""
+    type_ = schema.attributes[name]
+    column = F.col(quoted(name))
+    match type_.kind:
+        case Kind.INTEGER:
+            return column.cast("long"), type_.kind
+        case Kind.FLOAT if str(type_.arrow) in ("float", "double"):
+            return column.cast("double"), type_.kind
+        case Kind.STRING | Kind.BOOLEAN:
+            return column, type_.kind
+    raise _NotInSql(name)
+
+
+def _boolean(e: ast.Expression, schema: Schema) -> Column:
+    column, kind = _value(e, schema)
+    if kind is not Kind.BOOLEAN:
+        raise _NotInSql(e)
+    return column
+
+
+def _negated(negated: bool, column: Column) -> Column:
+    return ~column if negated else column
+
+
+def _alike(left: tuple[Column, Kind], right: tuple[Column, Kind]) -> tuple[Column, Column, Kind]:
+    """Both as values of one kind: where one is a float, the other number becomes one."""
+    (a, kind_a), (b, kind_b) = left, right
+    if kind_a is kind_b:
+        return a, b, kind_a
+    if {kind_a, kind_b} == {Kind.INTEGER, Kind.FLOAT}:
+        return a.cast("double"), b.cast("double"), Kind.FLOAT
+    raise _NotInSql(f"{kind_a} and {kind_b}")
+
+
+def _compare(symbol: str, left: tuple[Column, Kind], right: tuple[Column, Kind]) -> Column:
+    a, b, kind = _alike(left, right)
+    found = _COMPARE[symbol](a, b)
+    if kind is Kind.FLOAT:
+        # Spark holds NaN for equal to itself and greater than any number; IEEE, and we, compare it with nothing.
+        nan = F.isnan(a) | F.isnan(b)
+        found = (found | nan) if symbol == "<>" else (found & ~nan)
+    return found
+
+
+def _arithmetic(symbol: str, left: tuple[Column, Kind], right: tuple[Column, Kind]) -> tuple[Column, Kind]:
+    a, b, kind = _alike(left, right)
+    if not kind.numeric:
+        raise _NotInSql(symbol)
+    if symbol == "/":
+        a, b = a.cast("double"), b.cast("double")
+        return F.when(b != F.lit(0.0), a / b), Kind.FLOAT
+    if kind is Kind.FLOAT:
+        return _FLOATING[symbol](a, b), kind
+    return _CHECKED[symbol](a, b), kind

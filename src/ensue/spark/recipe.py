@@ -1,0 +1,85 @@
+"""What a Python worker needs to evaluate a query over the columns that the JVM hands it. It pickles."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from ensue.events import EventStream, as_integers, one_chunk
+from ensue.language import ast
+from ensue.language.printer import print_query
+from ensue.logic.check import Checked
+from ensue.pipeline import plan_or_reason
+from ensue.plan import Plan
+from ensue.running import RunningQuery
+
+# The columns that travel beside the user's own.
+TIME, TYPE, WORD, TIE, HASH = "__ensue_time", "__ensue_type", "__ensue_word", "__ensue_tie", "__ensue_hash"
+#: The column that holds an event's slice; it never leaves Python.
+SLICE = "\0slice"
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A query, what the JVM has evaluated of it, and the schema of its result."""
+
+    checked: Checked
+    plan: Plan | str  # the automaton engine's plan, or why there is none
+    tick: int | None
+    given: int
+    result: pa.Schema
+
+    def stream(self, table: pa.Table) -> EventStream:
+        """The events of a table that has the travelling columns, in its order."""
+        names = table.column_names
+        shown = table.column(TIME)
+        nothing = pa.chunked_array([pa.nulls(len(table), pa.string())])
+        words = (
+            one_chunk(table.column(WORD)).to_numpy(zero_copy_only=False).astype(np.uint64) if WORD in names else None
+        )
+        return EventStream(
+            table.drop_columns([c for c in (TIME, TYPE, WORD, TIE, HASH) if c in names]),
+            table.column(TYPE) if TYPE in names else nothing,
+            as_integers(shown),
+            self.tick,
+            shown,
+            words,
+        )
+
+    def running(self) -> RunningQuery:
+        return RunningQuery(self.checked, self.plan, self.tick, given=self.given)
+
+    @cached_property
+    def by_slice(self) -> Recipe:
+        """The same query in each slice: a slice is one more key."""
+        query = replace(self.checked.query, partition=(ast.PartitionKey(SLICE), *self.checked.query.partition))
+        checked = replace(self.checked, query=query)
+        return replace(self, checked=checked, plan=plan_or_reason(checked))
+
+    def rows(self, table: pa.Table) -> pa.Table:
+        """Rows of matches with exactly the types that Spark was promised."""
+        return table.select(self.result.names).cast(self.result, safe=False)
+
+    @property
+    def fingerprint(self) -> str:
+        """Tells apart queries whose states must not be mixed."""
+        parts = [print_query(self.checked.query), str(self.tick), str(self.result)]
+        if isinstance(self.plan, Plan):
+            parts.append(self.plan.fingerprint)
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def in_order(table: pa.Table) -> pa.Table:
+    """The events by time, then by the tie-break column where there is one, then as they came."""
+    times = as_integers(table.column(TIME))
+    if TIE not in table.column_names:
+        return (
+            table if bool((times[1:] >= times[:-1]).all()) else table.take(pa.array(np.argsort(times, kind="stable")))
+        )
+    numbered = pa.table({"time": pa.array(times), "tie": table.column(TIE), "came": pa.array(np.arange(len(table)))})
+    order = numbered.sort_by([("time", "ascending"), ("tie", "ascending"), ("came", "ascending")]).column("came")
+    return table.take(order)

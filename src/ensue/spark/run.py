@@ -1,0 +1,195 @@
+"""A query over Spark DataFrames: everything is checked before a job runs, then batch or streaming takes over."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from ensue.errors import DataError, EngineError
+from ensue.events import EventStream
+from ensue.found import Found
+from ensue.language import ast
+from ensue.logic.check import Checked, check
+from ensue.logic.classify import classify
+from ensue.logic.outputs import attributes_shown, attributes_used
+from ensue.matches import Matches
+from ensue.pipeline import no_unit, plan_or_reason
+from ensue.plan import Plan, peel_windows
+from ensue.spark.batch import run_batch
+from ensue.spark.frames import Events, as_schema, check_stream, quoted, read_frames
+from ensue.spark.layout import Layout, batch_layout
+from ensue.spark.pushdown import Pushdown, push_down
+from ensue.spark.recipe import HASH, TIE, TIME, TYPE, WORD, Recipe
+from ensue.spark.streaming import run_late, run_streaming
+from ensue.spark.types import arrow_schema, spark_schema
+
+#: The keys of a stream lie in so many buckets, each one value of the state store.
+BUCKETS = 32
+_NOTHING = Pushdown(0, None, None, None, (), (), "all")
+
+
+def run(
+    query: ast.Query,
+    text: str,
+    events: DataFrame | Mapping[str, DataFrame],
+    *,
+    time: str | None,
+    type: str | None,
+    unit: str | None,
+    tiebreak: str | None,
+    unbounded: bool = False,
+    buckets: int = BUCKETS,
+    name: str = "ensue",
+) -> DataFrame:
+    """The matches as a lazy DataFrame, streaming if the events are."""
+    job = prepare(query, text, events, time=time, type=type, unit=unit, tiebreak=tiebreak)
+    if not job.events.streaming:
+        return run_batch(job.travelling, job.layout, job.recipe, job.result)
+    if not unbounded and not job.bounded:
+        raise EngineError(
+            "the query has no window: over a stream its state would grow for ever. Bound it with WITHIN, or allow "
+            "that with unbounded=True"
+        )
+    return run_streaming(job.observed(name), job.recipe, job.result, buckets=buckets, name=name)
+
+
+def late_events(
+    query: ast.Query,
+    text: str,
+    events: DataFrame | Mapping[str, DataFrame],
+    *,
+    time: str | None,
+    type: str | None,
+    unit: str | None,
+    tiebreak: str | None,
+    name: str = "ensue_late",
+) -> DataFrame:
+    """The events of a stream that came after the watermark had passed them, of those that matter to the query."""
+    job = prepare(query, text, events, time=time, type=type, unit=unit, tiebreak=tiebreak)
+    if not job.events.streaming:
+        raise DataError("a finite DataFrame has no late events: all of it is there, and is put in order")
+    whole = replace(job, attributes=list(job.events.attributes))
+    return run_late(whole.observed(name), T.StructType([job.events.frame.schema[a] for a in whole.attributes]))
+
+
+@dataclass(frozen=True)
+class Job:
+    """A query over certain events, with all that was decided."""
+
+    events: Events
+    checked: Checked
+    plan: Plan | str
+    pushdown: Pushdown
+    layout: Layout
+    attributes: list[str]  # the user's columns that travel
+
+    @property
+    def bounded(self) -> bool:
+        window = self.plan.window if isinstance(self.plan, Plan) else peel_windows(self.checked.query.pattern)[1]
+        return window.events is not None or window.time is not None
+
+    @cached_property
+    def result(self) -> T.StructType:
+        """The schema of the matches."""
+        table = self.events.schema.empty_table()
+        no_types = pa.chunked_array([], pa.string())
+        nothing = EventStream(table, no_types, np.zeros(0, dtype=np.int64), None, table.column(self.events.time))
+        return spark_schema(Matches(self.checked, nothing, Found.of(())).to_arrow().schema)
+
+    @cached_property
+    def recipe(self) -> Recipe:
+        return Recipe(self.checked, self.plan, self.events.tick, self.pushdown.given, arrow_schema(self.result))
+
+    @property
+    def travelling(self) -> DataFrame:
+        """What crosses to Python: the events that matter, with the columns that matter."""
+        return self._selected(self._time_or_error())
+
+    def observed(self, name: str) -> DataFrame:
+        """The same of a stream: events without a time are counted and left out, which must not stop a stream."""
+        time = F.col(quoted(self.events.time))
+        relevant = F.lit(True) if self.pushdown.relevant is None else self.pushdown.relevant
+        frame = self.events.frame.observe(
+            f"{name}_events",
+            F.count(F.lit(1)).alias("events"),
+            F.count_if(time.isNull()).alias("without_time"),
+            F.count_if(time.isNotNull() & relevant).alias("relevant"),
+        )
+        return self._selected(time, frame.filter(time.isNotNull()))
+
+    def _time_or_error(self) -> Column:
+        name = self.events.time
+        message = f"the time column '{name}' has a NULL value: an event without a time has no place in the stream"
+        column = F.col(quoted(name))
+        return F.coalesce(column, F.raise_error(F.lit(message)).cast(self.events.frame.schema[name].dataType))
+
+    def _selected(self, time: Column, frame: DataFrame | None = None) -> DataFrame:
+        frame = self.events.frame if frame is None else frame
+        down, query = self.pushdown, self.checked.query
+        if down.relevant is not None:
+            # A condition on the time too is not moved below the watermark, which all events must advance.
+            frame = frame.filter(down.relevant | F.col(quoted(self.events.time)).isNull())
+        keys = {k.attribute for k in query.partition}
+        columns = [time.alias(TIME)]
+        for a in self.attributes:
+            column = F.col(quoted(a))
+            if down.relevant is None and down.markable is not None and a not in keys | down.local_attributes:
+                column = F.when(down.markable, column)
+            columns.append(column.alias(a))
+        if down.word is not None:
+            columns.append(down.word.alias(WORD))
+        if down.needs_type or not isinstance(self.plan, Plan):
+            columns.append(self.events.type_column.alias(TYPE))
+        if self.events.tiebreak is not None:
+            columns.append(F.col(quoted(self.events.tiebreak)).alias(TIE))
+        if self.layout.keys:
+            columns.append(F.hash(*(self._comparable(k) for k in self.layout.keys)).alias(HASH))
+        return frame.select(*columns)
+
+    def _comparable(self, key: str) -> Column:
+        """A key of which equal values have one hash: 0.0 and -0.0 are equal."""
+        column = F.col(quoted(key))
+        floating = isinstance(self.events.frame.schema[key].dataType, T.FloatType | T.DoubleType)
+        return column + F.lit(0.0) if floating else column
+
+
+def prepare(
+    query: ast.Query,
+    text: str,
+    events: DataFrame | Mapping[str, DataFrame],
+    *,
+    time: str | None,
+    type: str | None,
+    unit: str | None,
+    tiebreak: str | None,
+) -> Job:
+    """All decisions, and all errors that can be told before a job runs."""
+    check(query, text)
+    frames = read_frames(events, query.streams, time=time, type=type, unit=unit, tiebreak=tiebreak)
+    if frames.streaming:
+        check_stream(frames)
+    schema = as_schema(frames)
+    checked = check(query, text, schema)
+    if frames.tick is None and classify(query).uses_time:
+        raise DataError(no_unit(time))
+    plan = plan_or_reason(checked)
+    pushdown = push_down(plan, frames, schema) if isinstance(plan, Plan) else _NOTHING
+    attributes = _travelling(checked, plan, pushdown, frames)
+    return Job(frames, checked, plan, pushdown, batch_layout(query, plan, frames.tick), attributes)
+
+
+def _travelling(checked: Checked, plan: Plan | str, pushdown: Pushdown, events: Events) -> list[str]:
+    """The user's columns that Python needs."""
+    if isinstance(plan, Plan):
+        used = attributes_shown(checked.outputs, checked.query)
+        used = None if used is None else used | pushdown.local_attributes
+    else:
+        used = attributes_used(checked.query)
+    return [a for a in events.attributes if used is None or a in used]

@@ -1,0 +1,209 @@
+"""A query over a streaming DataFrame: events wait for the watermark, then are evaluated in their order.
+
+State lies in Spark's own state store, one value a bucket of keys: the events that wait, and the running query. So
+recovery and exactly-once are Spark's own. A bucket with waiting events has a timer, so that the watermark alone,
+without new events, releases them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+
+from ensue.errors import EngineError
+from ensue.events import as_integers
+from ensue.parcel import parcel, table_bytes, table_of, unparcel
+from ensue.running import RunningQuery
+from ensue.spark.packing import PACKED, Batches, Packer, joined_blobs
+from ensue.spark.recipe import TIME, Recipe, in_order
+from ensue.spark.types import arrow_schema
+
+#: The version of a bucket's state; states of older versions that can be read are read.
+VERSION = 1
+#: What a bucket tells of each micro-batch.
+_TOLD = "bucket int, rows binary, matches long, late long, waiting long, open long, state_bytes long"
+_MICROS = 1000  # a watermark is in milliseconds, an event's time in microseconds
+
+
+def run_streaming(travelling: DataFrame, recipe: Recipe, result: T.StructType, *, buckets: int, name: str) -> DataFrame:
+    """The matches of the travelling columns; what happened in each micro-batch is observed under the name."""
+    packed = travelling.mapInArrow(Packer(buckets), PACKED)
+    processor = BucketProcessor(recipe, buckets)
+    told = packed.groupBy("bucket").transformWithState(processor, _TOLD, "Append", "EventTime")
+    observed = told.observe(
+        f"{name}_matching",
+        *(F.coalesce(F.sum(c), F.lit(0)).alias(c) for c in ("matches", "late", "waiting", "open", "state_bytes")),
+    )
+    return observed.select("rows").mapInArrow(UnpackRows(recipe.result), result)
+
+
+class BucketProcessor(StatefulProcessor):
+    """Evaluates a query over the events of one bucket of keys after another."""
+
+    def __init__(self, recipe: Recipe, buckets: int) -> None:
+        self._recipe = recipe
+        self._fingerprint = f"{recipe.fingerprint}:{buckets}"
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self._handle = handle
+        self._state = handle.getValueState("bucket", "state binary")
+        self._running: RunningQuery | None = None
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
+        events = joined_blobs([(r.place, bytes(r.rows)) for r in rows])
+        yield self._advance(key[0], events, timerValues.getCurrentWatermarkInMs())
+
+    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:
+        yield self._advance(key[0], None, timerValues.getCurrentWatermarkInMs())
+
+    def _advance(self, number: int, events: pa.Table | None, watermark: int) -> Row:
+        """Takes the new events in, evaluates those that the watermark has passed, and keeps the rest waiting."""
+        bucket = self._load()
+        passed = _passed(watermark)
+        late = bucket.take_in(events, passed)
+        rows = bucket.release(passed)
+        due = bucket.next_timer(watermark)
+        if due is not None:
+            self._handle.registerTimer(due)
+        state = bucket.save(self._fingerprint)
+        self._state.update((state,))
+        waiting = 0 if bucket.waiting is None else len(bucket.waiting)
+        blob = table_bytes(self._recipe.rows(rows)) if rows is not None and len(rows) else None
+        matches = 0 if rows is None else len(rows)
+        return Row(
+            bucket=number,
+            rows=blob,
+            matches=matches,
+            late=late,
+            waiting=waiting,
+            open=bucket.running.open,
+            state_bytes=len(state),
+        )
+
+    def _load(self) -> Bucket:
+        if self._running is None:
+            self._running = self._recipe.running()
+            self._fresh = self._running.save()
+        stored = self._state.get()
+        if stored is None:
+            self._running.load(self._fresh)
+            return Bucket(self._recipe, self._running)
+        return Bucket.load(self._recipe, self._running, bytes(stored[0]), self._fingerprint)
+
+    def close(self) -> None:
+        self._running = None
+
+
+def run_late(travelling: DataFrame, schema: T.StructType) -> DataFrame:
+    """The travelling events that came after the watermark had passed them."""
+    packed = travelling.mapInArrow(Packer(1), PACKED)
+    told = packed.groupBy("bucket").transformWithState(LateProcessor(), "rows binary", "Append", "EventTime")
+    return told.mapInArrow(UnpackRows(arrow_schema(schema)), schema)
+
+
+class LateProcessor(StatefulProcessor):
+    """Passes on the events that came too late; it keeps no state but needs the watermark."""
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        pass
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
+        events = joined_blobs([(r.place, bytes(r.rows)) for r in rows])
+        passed = _passed(timerValues.getCurrentWatermarkInMs())
+        if events is not None:
+            late = np.flatnonzero(as_integers(events.column(TIME)) <= passed)
+            if len(late):
+                yield Row(rows=table_bytes(events.take(pa.array(late))))
+
+
+def _passed(watermark: int) -> int:
+    """The time up to which events are final. Before the first watermark nothing is."""
+    return watermark * _MICROS if watermark > 0 else int(np.iinfo(np.int64).min)
+
+
+@dataclass
+class Bucket:
+    """The events that wait for the watermark, the running query behind it, and the timer that is set."""
+
+    recipe: Recipe
+    running: RunningQuery
+    waiting: pa.Table | None = None
+    timer: int | None = None
+
+    def take_in(self, events: pa.Table | None, passed: int) -> int:
+        """Adds new events to those that wait; gives the number of those that came too late, which are left out."""
+        if events is None:
+            return 0
+        late = as_integers(events.column(TIME)) <= passed
+        if late.any():
+            events = events.take(pa.array(np.flatnonzero(~late)))
+        self.waiting = events if self.waiting is None else pa.concat_tables([self.waiting, events])
+        return int(np.count_nonzero(late))
+
+    def release(self, passed: int) -> pa.Table | None:
+        """The rows of the matches that end in the events up to this time; None where none are released."""
+        if self.waiting is None or not len(self.waiting):
+            return None
+        ready = as_integers(self.waiting.column(TIME)) <= passed
+        if not ready.any():
+            return None
+        released = self.waiting.take(pa.array(np.flatnonzero(ready)))
+        self.waiting = self.waiting.take(pa.array(np.flatnonzero(~ready)))
+        return self.running.push(self.recipe.stream(in_order(released)))
+
+    def next_timer(self, watermark: int) -> int | None:
+        """The time to be woken at, in milliseconds, where a timer must be set that is not set yet."""
+        if self.waiting is None or not len(self.waiting):
+            return None
+        earliest = int(as_integers(self.waiting.column(TIME)).min())
+        due = -(-earliest // _MICROS)
+        if self.timer is not None and watermark < self.timer <= due:
+            return None
+        self.timer = due
+        return due
+
+    def save(self, fingerprint: str) -> bytes:
+        header = {"version": VERSION, "query": fingerprint, "timer": self.timer}
+        parts = {"header": json.dumps(header).encode(), "running": self.running.save()}
+        if self.waiting is not None and len(self.waiting):
+            parts["waiting"] = table_bytes(self.waiting.combine_chunks())
+        return parcel(parts)
+
+    @classmethod
+    def load(cls, recipe: Recipe, running: RunningQuery, state: bytes, fingerprint: str) -> Bucket:
+        parts = unparcel(state)
+        header = json.loads(parts["header"])
+        if header["version"] != VERSION:
+            raise EngineError(
+                f"the checkpoint's state is of version {header['version']}, and this library reads {VERSION}"
+            )
+        if header["query"] != fingerprint:
+            raise EngineError(
+                "the checkpoint belongs to another query, other columns or another number of buckets: what has changed "
+                "starts with a new checkpointLocation"
+            )
+        running.load(parts["running"])
+        waiting = table_of(parts["waiting"]) if "waiting" in parts else None
+        return cls(recipe, running, waiting, header["timer"])
+
+
+@dataclass(frozen=True)
+class UnpackRows:
+    """`mapInArrow` function: blobs to the rows in them, with these columns."""
+
+    schema: pa.Schema
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            for blob in batch.column("rows").to_pylist():
+                if blob is not None:
+                    yield from table_of(blob).select(self.schema.names).cast(self.schema).to_batches()

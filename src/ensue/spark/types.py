@@ -1,0 +1,72 @@
+"""Spark's types as Arrow's and back. PySpark's own functions for it change their parameters between versions."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from pyspark.sql import types as T
+
+from ensue.errors import DataError
+
+_SIMPLE: list[tuple[type[T.DataType], pa.DataType]] = [
+    (T.NullType, pa.null()),
+    (T.BooleanType, pa.bool_()),
+    (T.ByteType, pa.int8()),
+    (T.ShortType, pa.int16()),
+    (T.IntegerType, pa.int32()),
+    (T.LongType, pa.int64()),
+    (T.FloatType, pa.float32()),
+    (T.DoubleType, pa.float64()),
+    (T.StringType, pa.string()),
+    (T.BinaryType, pa.binary()),
+    (T.DateType, pa.date32()),
+    (T.TimestampType, pa.timestamp("us", "UTC")),
+    (T.TimestampNTZType, pa.timestamp("us")),
+    (T.DayTimeIntervalType, pa.duration("us")),
+]
+
+
+def arrow_schema(spark: T.StructType) -> pa.Schema:
+    """The columns as Arrow has them; raises DataError for one that cannot be handed to Python."""
+    return pa.schema([pa.field(f.name, _arrow(f.dataType, f.name)) for f in spark.fields])
+
+
+def _arrow(type_: T.DataType, column: str) -> pa.DataType:
+    match type_:
+        case T.DecimalType():
+            return pa.decimal128(type_.precision, type_.scale)
+        case T.ArrayType():
+            return pa.list_(_arrow(type_.elementType, column))
+        case T.StructType():
+            return pa.struct([pa.field(f.name, _arrow(f.dataType, column)) for f in type_.fields])
+        case T.MapType():
+            return pa.map_(_arrow(type_.keyType, column), _arrow(type_.valueType, column))
+    for spark, arrow in _SIMPLE:
+        if isinstance(type_, spark):
+            return arrow
+    raise DataError(
+        f"the column '{column}' is of type {type_.simpleString()}, which cannot be handed to Python: drop it"
+    )
+
+
+def spark_schema(arrow: pa.Schema) -> T.StructType:
+    """The columns of a result as Spark has them: times in microseconds, what is always NULL as text."""
+    return T.StructType([T.StructField(f.name, _spark(f.type)) for f in arrow])
+
+
+def _spark(type_: pa.DataType) -> T.DataType:
+    is_ = pa.types
+    if is_.is_timestamp(type_):
+        return T.TimestampNTZType() if type_.tz is None else T.TimestampType()
+    if is_.is_duration(type_):
+        return T.DayTimeIntervalType()
+    if is_.is_decimal(type_):
+        return T.DecimalType(type_.precision, type_.scale)
+    if is_.is_null(type_) or is_.is_large_string(type_):
+        return T.StringType()
+    if is_.is_map(type_):
+        return T.MapType(_spark(type_.key_type), _spark(type_.item_type))
+    if is_.is_list(type_) or is_.is_large_list(type_):
+        return T.ArrayType(_spark(type_.value_type))
+    if is_.is_struct(type_):
+        return T.StructType([T.StructField(f.name, _spark(f.type)) for f in type_])
+    return next(spark() for spark, arrow in _SIMPLE if arrow == type_)

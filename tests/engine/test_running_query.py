@@ -1,0 +1,42 @@
+"""RunningQuery: rows of matches over batches are those over the whole, whatever the cuts, saved and loaded between."""
+
+from __future__ import annotations
+
+import random
+
+import pyarrow as pa
+import pytest
+from strategies import events_table, random_query, random_stream
+
+import ensue
+from ensue.events import read_events
+from ensue.language.printer import print_query
+from ensue.logic.check import check
+from ensue.pipeline import plan_or_reason
+from ensue.running import RunningQuery
+
+
+def rows_in_batches(query, table: pa.Table, cuts: list[int], unit: str = "s") -> list[dict]:
+    stream = read_events(table, query.ast.streams, unit=unit)
+    checked = check(query.ast, query.text, stream.schema)
+    plan = plan_or_reason(checked)
+    running = RunningQuery(checked, plan, stream.tick)
+    rows: list[dict] = []
+    for first, last in zip([0, *cuts], [*cuts, len(stream)], strict=True):
+        rows += running.push(stream.slice(first, last - first)).to_pylist()
+        state = running.save()
+        running = RunningQuery(checked, plan, stream.tick)
+        running.load(state)
+    return rows
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_cuts_do_not_change_the_rows(seed: int) -> None:
+    rng = random.Random(seed)
+    made = random_query(rng)
+    events = random_stream(rng, 24)
+    table = events_table(events)
+    query = ensue.Query(print_query(made), made)
+    cuts = sorted(rng.choices(range(len(events) + 1), k=rng.randrange(4)))
+    expected = query.run(table, unit="s").to_arrow().to_pylist()
+    assert sorted(map(repr, rows_in_batches(query, table, cuts))) == sorted(map(repr, expected))
