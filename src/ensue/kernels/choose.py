@@ -15,6 +15,7 @@ import numpy as np
 from numba import njit
 
 from ensue.kernels.arena import CHILD, EVENT, GROUP, MARK_BITS, MARK_MASK, NOTHING, REST, alive
+from ensue.kernels.jit import allocating
 
 # The selectors of a query; MAX is chosen among all complex events, once they are written out.
 CHOOSE_ALL, CHOOSE_NEXT, CHOOSE_LAST = 0, 1, 2
@@ -42,7 +43,7 @@ def new_choice(nodes: int) -> Choice:
     return Choice(support, other, best, seen, fit, order, np.zeros(WORDS, dtype=np.int64))
 
 
-@njit(cache=True, nogil=True)
+@allocating
 def find_best(
     nodes: Any,
     seconds: Any,

@@ -15,8 +15,17 @@ def kernel(function: Callable[..., Any]) -> Any:
     wait for each other at it (measured: half of the time of an event with output). The switch is not a public option
     of Numba's: without it the kernels are slower, and the same.
     """
-    uncounted: dict[str, Any] = {"_nrt": False}
+    return _compiled(function, counted=False)
+
+
+def allocating(function: Callable[..., Any]) -> Any:
+    """Compiles a function that makes arrays or lists and is called from a `kernel`, which it must not take after."""
+    return _compiled(function, counted=True)
+
+
+def _compiled(function: Callable[..., Any], *, counted: bool) -> Any:
+    option: dict[str, Any] = {"_nrt": counted}
     try:
-        return njit(cache=True, nogil=True, **uncounted)(function)
+        return njit(cache=True, nogil=True, **option)(function)
     except KeyError:
         return njit(cache=True, nogil=True)(function)
