@@ -159,13 +159,16 @@ class Found:
 
     def variables(self) -> set[str]:
         """The variables that mark an event in some match."""
-        return {x for number in np.unique(self.mark) for x in self.sets[number]}
+        return {x for number in np.flatnonzero(np.bincount(self.mark)).tolist() for x in self.sets[number]}
 
     def marks(self, variable: str) -> Marks:
         """The positions of one variable."""
         marked = np.array([variable in s for s in self.sets], dtype=np.bool_)[self.mark]
+        places = np.flatnonzero(marked)
+        if len(places) == len(self) and ((self.offset[:-1] <= places) & (places < self.offset[1:])).all():
+            return Marks(np.arange(len(self) + 1), self.position[places])  # one in each match: nothing to count
         before = np.concatenate([[0], np.cumsum(marked)])
-        return Marks(before[self.offset], self.position[marked])
+        return Marks(before[self.offset], self.position[places])
 
 
 def joined(parts: Iterable[Found], sets: Sequence[Variables]) -> Found:
