@@ -25,7 +25,7 @@ def explain(
         "query": print_query(checked.query).splitlines(),
         "variables": _variables(checked.query.pattern),
         "result": _columns(checked),
-        "evaluation": [*_properties(classify(checked.query)), *_engine(plan)],
+        "evaluation": [*_properties(classify(checked.query)), *_keys(checked, plan), *_engine(plan)],
     }
     if isinstance(plan, Plan):
         width = max(len(rule) for rule, _ in plan.steps)
@@ -41,6 +41,14 @@ def _engine(plan: Plan | str) -> list[str]:
     if isinstance(plan, Plan):
         return ["engine        automaton: constant time an event, then as long as the matches are"]
     return ["engine        reference: time grows with all complex events of every part", f"because       {plan}"]
+
+
+def _keys(checked: Checked, plan: Plan | str) -> list[str]:
+    """The keys that equalities between events have become."""
+    if not isinstance(plan, Plan):
+        return []
+    new = [k.attribute for k in plan.query.partition if k not in checked.query.partition]
+    return [f"keys          {', '.join(new)}: equal in all events of a match, so a partition"] if new else []
 
 
 def _variables(pattern: ast.Pattern) -> list[str]:

@@ -19,6 +19,7 @@ from ensue.found import Found
 from ensue.item_lookback import ItemLookBack
 from ensue.logic.check import Checked
 from ensue.logic.outputs import attributes_shown
+from ensue.logic.tied import tied
 from ensue.matches import Matches
 from ensue.parcel import parcel, table_bytes, table_of, unparcel
 from ensue.plan import Plan
@@ -65,7 +66,7 @@ class RunningQuery:
     """
 
     def __init__(self, checked: Checked, plan: Plan | str, tick: int | None, *, given: int = 0) -> None:
-        self._engine = engine_for(checked, plan, tick, given)
+        self._engine = engine_for(tied(checked), plan, tick, given)
         self._look_back = ItemLookBack(checked)
         self._checked = self._look_back.checked
         self._shown = attributes_shown(self._checked.outputs, checked.query)

@@ -16,6 +16,7 @@ from ensue.language.printer import print_pattern, print_query
 from ensue.logic.check import Checked
 from ensue.logic.clauses import NotUnary
 from ensue.logic.outputs import projected
+from ensue.logic.tied import tied
 from ensue.plan.window import Window, peel_windows
 from ensue.rewrite import RULES, rewrite
 from ensue.rewrite.lift_windows import lift_windows
@@ -71,8 +72,12 @@ class Plan:
 
 def compile_plan(checked: Checked, *, rewriting: bool = True) -> Plan:
     """The plan of a query; raises QueryError where the automaton engine does not evaluate a part of it."""
+    written = checked.query.pattern
+    checked = tied(checked) if rewriting else checked
     query = checked.query
     steps = rewrite(query.pattern, RULES if rewriting else ())
+    if query.pattern != written:
+        steps = [(steps[0][0], written), ("tie by equality", query.pattern), *steps[1:]]
     try:
         selector, pattern = _peel_selector(query, steps[-1][1])
         pattern, window = peel_windows(pattern)
