@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from ensue.automata.printer import print_automaton, print_determinised
 from ensue.language import ast
-from ensue.language.printer import print_interval, print_pattern, print_query
+from ensue.language.printer import print_expression, print_interval, print_pattern, print_query
 from ensue.logic.check import Checked
 from ensue.logic.classify import Fragment, classify
 from ensue.logic.scope import bindings
@@ -39,7 +39,11 @@ def explain(
 
 def _engine(plan: Plan | str) -> list[str]:
     if isinstance(plan, Plan):
-        return ["engine        automaton: constant time an event, then as long as the matches are"]
+        constant = "engine        automaton: constant time an event, then as long as the matches are"
+        if not plan.related:
+            return [constant]
+        judged = "; ".join(map(print_expression, plan.related))
+        return [f"{constant} before they are judged", f"judged        on whole matches: {judged}"]
     return ["engine        reference: time grows with all complex events of every part", f"because       {plan}"]
 
 

@@ -17,12 +17,14 @@ from ensue.errors import EngineError
 from ensue.events import EventStream
 from ensue.found import Found
 from ensue.item_lookback import ItemLookBack
+from ensue.language import ast
 from ensue.logic.check import Checked
 from ensue.logic.outputs import attributes_shown
 from ensue.logic.tied import tied
 from ensue.matches import Matches
 from ensue.parcel import parcel, table_bytes, table_of, unparcel
 from ensue.plan import Plan
+from ensue.related import finished
 
 Positions = npt.NDArray[np.int64]
 #: Below so many kept events it does not pay to look which of them may leave.
@@ -69,7 +71,8 @@ class RunningQuery:
         self._engine = engine_for(tied(checked), plan, tick, given)
         self._look_back = ItemLookBack(checked)
         self._checked = self._look_back.checked
-        self._shown = attributes_shown(self._checked.outputs, checked.query)
+        self._plan = plan
+        self._shown = attributes_kept(self._checked, plan)
         self._position = 0
         self._kept: pa.Table | None = None  # with each event's time and place in the stream
         self._few = _FEW
@@ -86,7 +89,10 @@ class RunningQuery:
         self._position += len(events)
         kept = self._kept = new if self._kept is None else pa.concat_tables([self._kept, new])
         places = kept.column(_PLACE).to_numpy()
-        rows = Matches(self._checked, _stream(kept), found.moved(lambda p: np.searchsorted(places, p))).to_arrow()
+        found = found.moved(lambda p: np.searchsorted(places, p))
+        if isinstance(self._plan, Plan):
+            found = finished(found, self._plan, kept)
+        rows = Matches(self._checked, _stream(kept), found).to_arrow()
         if len(kept) > 2 * self._few:
             self._forget()
             self._few = max(_FEW, len(self._kept))
@@ -131,6 +137,14 @@ class RunningQuery:
             raise EngineError(f"the saved state cannot be read: it is not one, or it is damaged ({e})") from None
         self._engine.load(parts["engine"])
         self._position, self._kept, self._few = header["position"], kept, _FEW
+
+
+def attributes_kept(checked: Checked, plan: Plan | str) -> frozenset[str] | None:
+    """The attributes of events that matches need: to be judged, and to be shown. None where that is all of them."""
+    shown = attributes_shown(checked.outputs, checked.query)
+    if shown is None or not isinstance(plan, Plan):
+        return shown
+    return shown.union(a.name for e in plan.related for a in ast.find(e, ast.Attribute))
 
 
 _TIME, _PLACE = "\0time", "\0place"

@@ -18,11 +18,12 @@ from ensue.found import Found
 from ensue.language import ast
 from ensue.logic.check import Checked, check
 from ensue.logic.classify import classify
-from ensue.logic.outputs import attributes_shown, attributes_used
+from ensue.logic.outputs import attributes_used
 from ensue.logic.tied import tied
 from ensue.matches import Matches
 from ensue.pipeline import no_unit, plan_or_reason
 from ensue.plan import Plan, peel_windows
+from ensue.running import attributes_kept
 from ensue.spark.batch import run_batch
 from ensue.spark.frames import Events, as_schema, check_stream, quoted, read_frames
 from ensue.spark.layout import Layout, batch_layout
@@ -190,7 +191,7 @@ def prepare(
 def _travelling(checked: Checked, plan: Plan | str, pushdown: Pushdown, events: Events) -> list[str]:
     """The user's columns that Python needs."""
     if isinstance(plan, Plan):
-        used = attributes_shown(checked.outputs, checked.query)
+        used = attributes_kept(checked, plan)
         used = None if used is None else used | pushdown.local_attributes
     else:
         used = attributes_used(checked.query)
