@@ -61,7 +61,7 @@ def _in_one(plan: Plan, stream: EventStream, batch: int, progress: Progress | No
     runner = Runner(plan, stream.tick)
     found: list[Found] = []
     for start in range(0, len(stream), batch):
-        found.append(finished(runner.push(stream.slice(start, batch)), plan, stream.table))
+        found.append(finished(runner.push(stream.slice(start, batch)), plan, stream))
         _tell(progress, start + batch, len(stream))
     return joined(found, plan.final_marks)
 
@@ -87,7 +87,7 @@ def _shared_out(plan: Plan, stream: EventStream, threads: int, batch: int, progr
             # The next batch is read while the threads step over this one.
             events = reader.read(stream.slice(start, batch), start) if start < len(stream) else None
             if stepping:
-                found.append(finished(_by_end([s.result() for s in stepping], plan), plan, stream.table))
+                found.append(finished(_by_end([s.result() for s in stepping], plan), plan, stream))
                 _tell(progress, start, len(stream))
             stepping = [pool.submit(e.step, events) for e in evaluators] if events is not None else []
     return joined(found, plan.final_marks)
@@ -152,7 +152,7 @@ def _sliced(plan: Plan, stream: EventStream, slices: list[_Slice], batch: int, p
         for start in range(part.warm, part.last, batch):
             events = stream.slice(start, min(batch, part.last - start))
             stepped = evaluator.step(reader.read(events, start), report_from=part.first)
-            found.append(finished(stepped, plan, stream.table))
+            found.append(finished(stepped, plan, stream))
             done[number] = start + len(events) - part.warm
             _tell(progress, sum(done), len(stream))
         return joined(found, plan.final_marks)

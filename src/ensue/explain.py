@@ -6,9 +6,10 @@ from collections.abc import Mapping
 
 from ensue.automata.printer import print_automaton, print_determinised
 from ensue.language import ast
-from ensue.language.printer import print_expression, print_interval, print_pattern, print_query
+from ensue.language.printer import print_interval, print_pattern, print_query
 from ensue.logic.check import Checked
 from ensue.logic.classify import Fragment, classify
+from ensue.logic.related import print_condition
 from ensue.logic.scope import bindings
 from ensue.plan import Plan
 
@@ -42,7 +43,7 @@ def _engine(plan: Plan | str) -> list[str]:
         constant = "engine        automaton: constant time an event, then as long as the matches are"
         if not plan.related:
             return [constant]
-        judged = "; ".join(map(print_expression, plan.related))
+        judged = "; ".join(map(print_condition, plan.related))
         return [f"{constant} before they are judged", f"judged        on whole matches: {judged}"]
     return ["engine        reference: time grows with all complex events of every part", f"because       {plan}"]
 

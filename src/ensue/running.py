@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ensue.errors import EngineError
-from ensue.events import EventStream
+from ensue.events import EventStream, as_integers
 from ensue.found import Found
 from ensue.item_lookback import ItemLookBack
 from ensue.language import ast
@@ -90,9 +90,10 @@ class RunningQuery:
         kept = self._kept = new if self._kept is None else pa.concat_tables([self._kept, new])
         places = kept.column(_PLACE).to_numpy()
         found = found.moved(lambda p: np.searchsorted(places, p))
+        stream = _stream(kept, events.tick)
         if isinstance(self._plan, Plan):
-            found = finished(found, self._plan, kept)
-        rows = Matches(self._checked, _stream(kept), found).to_arrow()
+            found = finished(found, self._plan, stream)
+        rows = Matches(self._checked, stream, found).to_arrow()
         if len(kept) > 2 * self._few:
             self._forget()
             self._few = max(_FEW, len(self._kept))
@@ -144,14 +145,16 @@ def attributes_kept(checked: Checked, plan: Plan | str) -> frozenset[str] | None
     shown = attributes_shown(checked.outputs, checked.query)
     if shown is None or not isinstance(plan, Plan):
         return shown
-    return shown.union(a.name for e in plan.related for a in ast.find(e, ast.Attribute))
+    return shown.union(
+        a.name for e in plan.related if isinstance(e, ast.Expression) for a in ast.find(e, ast.Attribute)
+    )
 
 
 _TIME, _PLACE = "\0time", "\0place"
 
 
-def _stream(kept: pa.Table) -> EventStream:
-    """The kept events as what rows are made of, which takes neither their types nor their times as numbers."""
+def _stream(kept: pa.Table, tick: int | None) -> EventStream:
+    """The kept events as what matches are judged by and rows are made of; neither takes their types."""
     types = pa.chunked_array([pa.nulls(len(kept), pa.string())])
-    table = kept.drop_columns([_TIME, _PLACE])
-    return EventStream(table, types, np.zeros(len(kept), dtype=np.int64), None, kept.column(_TIME))
+    times = kept.column(_TIME)
+    return EventStream(kept.drop_columns([_TIME, _PLACE]), types, as_integers(times), tick, times)

@@ -31,6 +31,19 @@ PATTERNS = [
     "(A OR B) AS x ; (B OR C) AS y FILTER {x} * 2 > {y} OR {x} IS NULL",
     "A AS x ; B AS y ; C AS z FILTER {x} / {y} > {z} OR {z} IN ({x}, {y})",
     "STRICT(A AS x ; B AS y) FILTER {x} < {y}",
+    "A AS x ;[<= 1 s] B AS y ;[> 1 s] C AS z",
+    "A AS x ;[<= 1 s] A AS y FILTER {x} < {y}",
+    "A+ AS x ;[= 1 s] A+ AS y",
+    "(A AS x)+ ;[1 s .. 3 s] (B AS y WITHIN [> 0 s])",
+    "(A AS x ; B AS y WITHIN 2 s) ; C AS z",
+    "(A AS x ; (B AS y)+ WITHIN [> 1 s, < 4 s]) ;[< 2 s] C AS z",
+    "A AS x ;[<= 1 s] (B AS y)? ;[<= 2 s] C AS z",
+    "A AS x ;[<= 1 s] B AS y OR A AS x ;[> 2 s] C AS y",
+    "(A AS x ;[<= 1 s] B AS y) ; (A AS z ;[<= 1 s] B AS w)",
+    "A AS x :[<= 1 s] B AS y WITHIN [>= 1 s]",
+    "(A AS x ;[<= 2 s] B AS y)? ; C AS z",
+    "(A AS x ;[<= 2 s] B AS y) ALL C AS z WITHIN [>= 1 s, <= 5 s]",
+    "A AS x ; NOT C ; (B AS y ;[>= 1 s] A AS z)",
 ]
 ITEMS = ["*", "x", "y"]
 VALUES = {
@@ -60,7 +73,7 @@ def lifelike(rng: random.Random) -> tuple[str, pa.Table]:
     return f"SELECT {items} FROM S WHERE {shape.format(**names)}{tail}", table
 
 
-@pytest.mark.parametrize("first", range(0, 1200, 100))
+@pytest.mark.parametrize("first", range(0, 2000, 100))
 def test_equals_the_reference(first: int) -> None:
     for seed in range(first, first + 100):
         rng = random.Random(seed)
@@ -89,6 +102,10 @@ def test_equals_the_reference(first: int) -> None:
         "SELECT * FROM S WHERE A AS x ; B AS y FILTER x.v < PREV(y.v)",
         "SELECT * FROM S WHERE A AS x ; B AS y FILTER x[v > 1] OR y[v > 1] OR x.v < y.v",
         "SELECT * FROM S WHERE A AS x ; NOT (B AS y FILTER y.v > x.v) ; C",
+        "SELECT * FROM S WHERE (A ;[<= 1 s] B)+",
+        "SELECT * FROM S WHERE A +[<= 1 s]",
+        "SELECT * FROM S WHERE (A ; ANY) ;[<= 1 s] B",
+        "SELECT LAST * FROM S WHERE A ;[<= 1 s] B",
     ],
 )
 def test_what_is_decided_before_a_match_is_whole_stays_with_the_reference(text: str) -> None:

@@ -42,7 +42,7 @@ def found_events(found: Found) -> list[ComplexEvent]:
 
 
 def run_at_once(plan: Plan, stream: EventStream) -> list[ComplexEvent]:
-    return found_events(finished(Runner(plan, stream.tick).push(stream), plan, stream.table))
+    return found_events(finished(Runner(plan, stream.tick).push(stream), plan, stream))
 
 
 def run_in_pieces(plan: Plan, stream: EventStream, rng: Random) -> list[ComplexEvent]:
@@ -52,7 +52,7 @@ def run_in_pieces(plan: Plan, stream: EventStream, rng: Random) -> list[ComplexE
     start = 0
     while start < len(stream):
         size = rng.choice([0, 1, 2, 3, len(stream)])
-        found.append(finished(runner.push(stream.slice(start, size)), plan, stream.table))
+        found.append(finished(runner.push(stream.slice(start, size)), plan, stream))
         start += size
         if rng.random() < 0.3:
             state = runner.save()

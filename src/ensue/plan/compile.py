@@ -12,12 +12,11 @@ from ensue.automata.model import Automaton, Marks
 from ensue.automata.predicates import Predicate, predicates_of
 from ensue.errors import Problem, ProblemKind, QueryError
 from ensue.language import ast
-from ensue.language.printer import print_expression, print_pattern, print_query
+from ensue.language.printer import print_pattern, print_query
 from ensue.logic.check import Checked
 from ensue.logic.clauses import NotUnary
 from ensue.logic.outputs import projected
-from ensue.logic.related import take_out
-from ensue.logic.scope import variables_of
+from ensue.logic.related import Condition, print_condition, take_out, variables_in
 from ensue.logic.tied import tied
 from ensue.plan.window import Window, peel_windows
 from ensue.rewrite import RULES, rewrite
@@ -41,7 +40,7 @@ class Plan:
     selector: ast.Selector
     kept: Marks  # the variables that the items use, and those that conditions between events speak of
     shown: Marks  # the variables that the items use
-    related: tuple[ast.Expression, ...]  # what is judged on whole matches: the conditions between events
+    related: tuple[Condition, ...]  # what is judged on whole matches: the conditions between events
 
     @property
     def query(self) -> ast.Query:
@@ -75,7 +74,7 @@ class Plan:
     @cached_property
     def fingerprint(self) -> str:
         """Tells plans apart whose saved states must not be mixed: other queries, and other rewritings of the same."""
-        related = map(print_expression, self.related)
+        related = map(print_condition, self.related)
         texts = [print_query(self.query), print_pattern(self.steps[-1][1]), *related]
         return hashlib.sha256("\n".join(texts).encode()).hexdigest()
 
@@ -95,7 +94,7 @@ def compile_plan(checked: Checked, *, rewriting: bool = True) -> Plan:
         if selector is ast.Selector.STRICT:
             automaton = strict.construct(automaton)
         shown = projected(checked.outputs)
-        kept = shown.union(*map(variables_of, related))
+        kept = shown.union(*map(variables_in, related))
         if selector not in CHOOSING:
             # The items project: determinisation then reports once what agrees on the variables that they use.
             # A selector that chooses does so before the projection, with all marks.
@@ -119,7 +118,7 @@ def _step(steps: list[tuple[str, ast.Pattern]], rule: str, checked: Checked) -> 
     return checked
 
 
-def _without_relations(checked: Checked) -> tuple[Checked, tuple[ast.Expression, ...]]:
+def _without_relations(checked: Checked) -> tuple[Checked, tuple[Condition, ...]]:
     """The query without conditions that relate events, and those: they are judged on whole matches.
 
     Not where something is decided among complex events before: by a selector, or by consumption.

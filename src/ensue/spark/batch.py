@@ -56,7 +56,7 @@ class EvaluateSlices:
         for start in range(0, len(stream), _STEP):
             found = engine.push(stream.slice(start, _STEP))
             if isinstance(self.by_slice.plan, Plan):
-                found = finished(found, self.by_slice.plan, stream.table)
+                found = finished(found, self.by_slice.plan, stream)
             # What ends before its slice begins is the slice's before it to report.
             found = found.in_order(np.flatnonzero(stream.times[found.end] >= begins[found.end]))
             yield from _handed_back(Matches(self.recipe.checked, stream, found).to_arrow(), self.recipe)
