@@ -2,7 +2,8 @@
 
 A query with partitions is shared out by key: every thread steps over all events and takes its own keys. A windowed
 query without partitions is cut into slices; a slice starts as much earlier as its window reaches back, and reports
-only what ends inside it. Either way the answer and its order are those of one thread.
+only what ends inside it. Either way the answer and its order are those of one thread. What depends on the whole stream
+before an event (a selector inside the pattern) is not cut.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def _in_one(plan: Plan, stream: EventStream, batch: int, progress: Progress | No
     for start in range(0, len(stream), batch):
         found.append(runner.push(stream.slice(start, batch)))
         _tell(progress, start + batch, len(stream))
-    return joined(found, plan.reported_marks)
+    return joined(found, plan.marks)
 
 
 def _tell(progress: Progress | None, done: int, total: int) -> None:
@@ -86,12 +87,12 @@ def _shared_out(plan: Plan, stream: EventStream, threads: int, batch: int, progr
                 found.append(_by_end([s.result() for s in stepping], plan))
                 _tell(progress, start, len(stream))
             stepping = [pool.submit(e.step, events) for e in evaluators] if events is not None else []
-    return joined(found, plan.reported_marks)
+    return joined(found, plan.marks)
 
 
 def _by_end(shares: list[Found], plan: Plan) -> Found:
     """All matches with one end are of one partition, so of one thread: a stable sort keeps their order."""
-    together = joined(shares, plan.reported_marks)
+    together = joined(shares, plan.marks)
     return together.in_order(np.argsort(together.end, kind="stable"))
 
 
@@ -112,7 +113,7 @@ def _slices(plan: Plan, stream: EventStream, threads: int) -> Iterator[_Slice]:
     total = len(stream)
     whole = _Slice(0, 0, total)
     windowed = plan.window.events is not None or plan.window.time is not None
-    if not windowed or plan.query.consume is not ast.Consume.NONE or total < SMALL:
+    if not windowed or plan.machines or plan.query.consume is not ast.Consume.NONE or total < SMALL:
         yield whole
         return
     cuts = [total * i // threads for i in range(threads + 1)]
@@ -150,7 +151,7 @@ def _sliced(plan: Plan, stream: EventStream, slices: list[_Slice], batch: int, p
             found.append(evaluator.step(reader.read(events, start), report_from=part.first))
             done[number] = start + len(events) - part.warm
             _tell(progress, sum(done), len(stream))
-        return joined(found, plan.reported_marks)
+        return joined(found, plan.marks)
 
     with ThreadPoolExecutor(len(slices)) as pool:
-        return joined(list(pool.map(run, range(len(slices)))), plan.reported_marks)
+        return joined(list(pool.map(run, range(len(slices)))), plan.marks)

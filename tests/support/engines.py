@@ -57,4 +57,4 @@ def run_in_pieces(plan: Plan, stream: EventStream, rng: Random) -> list[ComplexE
             state = runner.save()
             runner = Runner(plan, stream.tick)
             runner.load(state)
-    return found_events(joined(found, plan.reported_marks))
+    return found_events(joined(found, plan.marks))

@@ -6,10 +6,10 @@ import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 
-from ensue.automata.build import Unsupported, build, project, strict
+from ensue.automata.build import Unsupported, build, project, select_, strict
 from ensue.automata.fuse import fuse_tests
-from ensue.automata.model import Automaton, Marks
-from ensue.automata.predicates import Predicate, predicates_of
+from ensue.automata.model import MAX_TRANSITIONS, Automaton, Marks, TooLarge
+from ensue.automata.predicates import Machine, Predicate, machines_of, predicates_of
 from ensue.errors import Problem, ProblemKind, QueryError
 from ensue.language import ast
 from ensue.language.printer import print_pattern, print_query
@@ -55,32 +55,26 @@ class Plan:
     steps: tuple[tuple[str, ast.Pattern], ...]  # the formula after each rewriting rule
     automaton: Automaton
     window: Window
-    selector: ast.Selector
-    kept: Marks  # the variables that the items use
+    chooses: ast.Selector | None  # the selector that chooses among the matches of an end; mostly the automaton has
 
     @property
     def query(self) -> ast.Query:
         return self.checked.query
-
-    @property
-    def chooses(self) -> bool:
-        """Whether a selector compares the complex events of an end with each other."""
-        return self.selector in CHOOSING
 
     @cached_property
     def predicates(self) -> list[Predicate]:
         return predicates_of(t.guard for t in self.automaton.transitions)
 
     @cached_property
+    def machines(self) -> list[Machine]:
+        """What tells of the events before an event: those that others ask come first."""
+        return machines_of(self.predicates)
+
+    @cached_property
     def marks(self) -> list[Marks]:
         """The sets of variables that transitions mark, by number; 0 is no mark."""
         used = {t.marks for t in self.automaton.transitions if t.marks}
         return [frozenset(), *sorted(used, key=sorted)]
-
-    @cached_property
-    def reported_marks(self) -> list[Marks]:
-        """The sets of variables by the numbers that matches are reported with."""
-        return list(dict.fromkeys(m & self.kept for m in self.marks)) if self.chooses else self.marks
 
     @cached_property
     def fingerprint(self) -> str:
@@ -96,16 +90,17 @@ def compile_plan(checked: Checked, *, rewriting: bool = True) -> Plan:
     try:
         selector, pattern = _peel_selector(query, steps[-1][1])
         pattern, window = _peel_windows(pattern)
-        automaton = build(pattern)
+        automaton, chooses = build(pattern), None
         if selector is ast.Selector.STRICT:
             automaton = strict.construct(automaton)
+        elif selector in CHOOSING:
+            bounded = window != Window() or query.consume is not ast.Consume.NONE
+            automaton, chooses = _select(selector, pattern, automaton, bounded=bounded)
+        # The items project: determinisation then reports once what agrees on the variables that they use.
         kept = projected(checked.outputs)
-        if selector not in CHOOSING:
-            # The items project: determinisation then reports once what agrees on the variables that they use.
-            # A selector that chooses does so before the projection, with all marks.
-            automaton = project.construct(automaton, kept)
-        plan = Plan(checked, tuple(steps), fuse_tests(automaton), window, selector, kept)
-        if len(plan.predicates) > MAX_PREDICATES:
+        construct = project.construct if chooses is None else project.construct_with_support
+        plan = Plan(checked, tuple(steps), fuse_tests(construct(automaton, kept)), window, chooses)
+        if max(len(plan.predicates), *(len(m.predicates) for m in plan.machines), 0) > MAX_PREDICATES:
             raise Unsupported(query, f"a query with more than {MAX_PREDICATES} different conditions")
         if len(plan.marks) > MAX_MARKS:
             raise Unsupported(query, f"a query with more than {MAX_MARKS} different sets of marks")
@@ -114,6 +109,28 @@ def compile_plan(checked: Checked, *, rewriting: bool = True) -> Plan:
         message = f"the automaton engine does not evaluate {e.what}"
         problem = Problem(ProblemKind.UNSUPPORTED, message, e.part.span, "engine='auto' takes one that does")
         raise QueryError(checked.text, [problem]) from None
+
+
+def _select(
+    selector: ast.Selector, pattern: ast.Pattern, p: Automaton, *, bounded: bool
+) -> tuple[Automaton, ast.Selector | None]:
+    """The automaton of a whole query's selector, and the selector where a choice is left for the end of a match.
+
+    Where a window or consumption takes early candidates away, a run cannot be compared with those that started
+    before it until it ends; unless they do not matter anyway.
+    """
+    name = print_pattern(pattern)
+    try:
+        selected = select_.construct(selector, p, name)
+        if not bounded or not select_.asks_for_earlier_runs(selected, name):
+            return selected, None
+    except TooLarge:
+        pass
+    try:
+        return select_.construct_by_start(selector, p), selector
+    except TooLarge:
+        what = f"{selector} of a pattern whose automaton then has more than {MAX_TRANSITIONS:,} transitions"
+        raise Unsupported(pattern, what) from None
 
 
 def _peel_selector(query: ast.Query, p: ast.Pattern) -> tuple[ast.Selector, ast.Pattern]:

@@ -16,6 +16,7 @@ from ensue.automata.build import (
     not_between,
     or_,
     project,
+    select_,
     sequence,
     strict,
     unless,
@@ -24,13 +25,14 @@ from ensue.automata.build import (
 from ensue.automata.build.limits import Unsupported
 from ensue.automata.model import MAX_TRANSITIONS, Automaton, TooLarge
 from ensue.language import ast
+from ensue.language.printer import print_pattern
 from ensue.logic.scope import is_atom, nullable, singles
 
 __all__ = ["Unsupported", "build"]
 
 
 def build(p: ast.Pattern) -> Automaton:
-    """An automaton whose runs give exactly the complex events of `p`.
+    """An automaton whose runs, over the events of a stream from the first on, give exactly the complex events of `p`.
 
     >>> from ensue.language.parser import parse_pattern
     >>> build(parse_pattern("A ; B+"))
@@ -86,7 +88,7 @@ def _construct(p: ast.Pattern) -> Automaton:
         case ast.Select(selector=ast.Selector.STRICT):
             return strict.construct(build(p.body))
         case ast.Select():
-            raise Unsupported(p, f"{p.selector} inside a pattern")
+            return select_.construct(p.selector, build(p.body), print_pattern(p.body))
         case ast.Sequence() | ast.Iteration() | ast.Within():
             raise Unsupported(p, "a time interval inside a pattern")
         case ast.Optional():
