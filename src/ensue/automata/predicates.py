@@ -8,7 +8,7 @@ happened before an event is a predicate of it too, where a deterministic machine
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -112,21 +112,6 @@ def cells(predicates: Iterable[Predicate]) -> Iterator[Guard]:
         cell = conjunction(frozenset(zip(predicates, signs, strict=True)))
         if cell is not None:
             yield cell
-
-
-def split(guard: Guard, others: Sequence[Guard]) -> Iterator[Guard]:
-    """Disjoint parts of the guard that together are all of it; each implies every other guard or excludes it."""
-    met = [g for g in others if conjunction(guard, g) is not None]
-    undecided = predicates_of(g - guard for g in met)
-    if any(positive and isinstance(p, TypeIs) for p, positive in guard):
-        undecided = [p for p in undecided if not isinstance(p, TypeIs)]
-    if not undecided:
-        yield guard
-        return
-    for positive in (True, False):
-        part = conjunction(guard, frozenset({(undecided[0], positive)}))
-        if part is not None:
-            yield from split(part, met)
 
 
 def implied(cell: Guard, guard: Guard) -> bool:

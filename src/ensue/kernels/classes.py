@@ -12,11 +12,11 @@ from ensue.automata.predicates import Machine, Predicate, Test, TypeIs, machines
 from ensue.errors import EngineError
 from ensue.events import one_chunk
 from ensue.kernels.lookback import LookBack, spell_out
-from ensue.kernels.machines import RunningMachine
+from ensue.kernels.machines import RunningMachine, States
 from ensue.kernels.masks import Mask, holds
 from ensue.language import ast
 
-Words = npt.NDArray[np.uint64]
+Words = npt.NDArray[np.uint16] | npt.NDArray[np.uint64]
 Classes = npt.NDArray[np.uint16]
 Codes = npt.NDArray[np.int64]
 
@@ -59,7 +59,7 @@ class Classifier:
         encoded = _type_codes(types)
         columns = self.look_back.columns(table, keys)
         truth = {p: self._mask(expression, table, columns) for p, expression in self._tests.items()}
-        states: dict[Machine, Codes] = {}
+        states: dict[Machine, States] = {}
         for folded, machine in self._machines:
             classes = folded.classes(*encoded, truth, states)
             states[machine.machine] = machine.run(classes, folded.words, keys)
@@ -86,28 +86,30 @@ class _Folded:
 
     def __init__(self, predicates: Sequence[Predicate]) -> None:
         self.words: list[int] = []  # of each class
-        self._types = {p.name: np.uint64(1 << k) for k, p in enumerate(predicates) if isinstance(p, TypeIs)}
-        self._others = [(np.uint64(k), p) for k, p in enumerate(predicates) if not isinstance(p, TypeIs)]
-        self._table = np.full(1 << len(predicates), _NO_CLASS) if len(predicates) <= _TABLE_BITS else None
+        small = len(predicates) <= _TABLE_BITS
+        self._word = np.uint16 if small else np.uint64
+        self._types = {p.name: 1 << k for k, p in enumerate(predicates) if isinstance(p, TypeIs)}
+        self._others = [(self._word(k), p) for k, p in enumerate(predicates) if not isinstance(p, TypeIs)]
+        self._table = np.full(1 << len(predicates), _NO_CLASS) if small else None
         self._class: dict[int, int] = {}
 
     def classes(
-        self, codes: Codes, names: Sequence[str | None], truth: Mapping[Test, Mask], states: Mapping[Machine, Codes]
+        self, codes: Codes, names: Sequence[str | None], truth: Mapping[Test, Mask], states: Mapping[Machine, States]
     ) -> Classes:
-        of_code = np.array([self._types.get(n, 0) if n is not None else 0 for n in names], dtype=np.uint64)
+        of_code = np.array([self._types.get(n, 0) if n is not None else 0 for n in names], dtype=self._word)
         if not self._others:
             return self._fold(of_code)[codes]  # a word for each type is all there is to look at
         words = of_code[codes]
         for bit, p in self._others:
             holding = truth[p] if isinstance(p, Test) else states[p.machine] >> p.bit & 1
-            words |= holding.astype(np.uint64) << bit
+            words |= holding.astype(self._word) << bit
         return self._fold(words)
 
     def _fold(self, words: Words) -> Classes:
         if self._table is not None:
             classes: Classes = self._table[words]
             if (classes == _NO_CLASS).any():
-                for word in np.unique(words[classes == _NO_CLASS]):
+                for word in np.flatnonzero(np.bincount(words[classes == _NO_CLASS])):
                     self._table[word] = self._number(int(word))
                 classes = self._table[words]
             return classes

@@ -28,7 +28,7 @@ from ensue.kernels.arena import (
     new_start,
     starts_later,
 )
-from ensue.kernels.select import CHOOSE_ALL, keep_best
+from ensue.kernels.select import CHOOSE_ALL, CHOOSE_MAX, compare, keep_best
 
 # Why the evaluator stopped.
 DONE, NEEDS_PROGRAM, NEEDS_NODES, NEEDS_OUTPUT, NEEDS_STACK = 0, 1, 2, 3, 4
@@ -171,9 +171,8 @@ def advance(
         rank = count[k] if counted else position
         stamp, second, low, low_second = _window(times, rules.events, rules.ticks, i, rank)
         if first_report[p + 1] > first_report[p] and position >= report_from:
-            limit = rules.limit if rules.choose == CHOOSE_ALL else 0
             status = _report(
-                tables, nodes, seconds, slots[k], stack, output, registers, limit, p, position, low, low_second
+                tables, nodes, seconds, slots[k], stack, output, registers, rules, p, position, low, low_second
             )
             if status != DONE:
                 registers[CURSOR] = i
@@ -272,7 +271,7 @@ def _report(
     stack: Stack,
     output: Output,
     registers: Any,
-    limit: int,
+    rules: Rules,
     p: int,
     position: int,
     low: int,
@@ -283,6 +282,9 @@ def _report(
     REPORTING counts the reports of the program that were begun, NODE is the list to visit next; they and the rest of
     the enumeration's state are kept in local variables and put into the registers when it is left.
     """
+    choose = rules.choose
+    limit = rules.limit if choose == CHOOSE_ALL else 0  # a choice comes before it
+    one_support = choose != CHOOSE_ALL and choose != CHOOSE_MAX
     first = tables.first_report[p]
     reports = tables.first_report[p + 1] - first
     pending, pending_depth, path = stack.node, stack.depth, stack.path
@@ -308,8 +310,12 @@ def _report(
                     if node != NOTHING and not alive(nodes, seconds, node, low, low_second):
                         node = NOTHING
                 elif match < len(start) and place < len(marked):
-                    match, place = _write(path, start, end, offset, marked, mark, match, place, 0, position)
-                    reported += 1
+                    beaten = False
+                    if one_support:
+                        match, place, reported, beaten = _weigh(path, 0, offset, marked, match, place, reported, choose)
+                    if not beaten:
+                        match, place = _write(path, start, end, offset, marked, mark, match, place, 0, position)
+                        reported += 1
                 else:
                     status = NEEDS_OUTPUT
                     break
@@ -333,9 +339,13 @@ def _report(
             continue
         path[depth] = event
         if complete:
+            node = NOTHING
+            if one_support:
+                match, place, reported, beaten = _weigh(path, depth, offset, marked, match, place, reported, choose)
+                if beaten:
+                    continue
             match, place = _write(path, start, end, offset, marked, mark, match, place, depth, position)
             reported += 1
-            node = NOTHING
             if limit > 0 and reported == limit:
                 stacked = 0
         else:
@@ -345,6 +355,23 @@ def _report(
     registers[STACKED], registers[REPORTED] = stacked, reported
     registers[MATCHES], registers[POSITIONS] = match, place
     return status
+
+
+@njit(cache=True, nogil=True)
+def _weigh(
+    path: Any, depth: int, offset: Any, marked: Any, match: int, place: int, reported: int, choose: int
+) -> tuple[int, int, int, bool]:
+    """Compares what is on the path with the best of this end so far; what it beats is taken back.
+
+    Gives where to write next, how many of this end are written, and whether it is beaten itself.
+    """
+    if reported == 0:
+        return match, place, reported, False
+    best = match - reported
+    order = compare(path, depth, marked, offset[best], offset[best + 1], choose)
+    if order > 0:
+        return best, offset[best], 0, False
+    return match, place, reported, order < 0
 
 
 @njit(cache=True, nogil=True, inline="always")

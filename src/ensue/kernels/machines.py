@@ -12,6 +12,7 @@ from numba import njit
 from ensue.automata.predicates import Machine
 
 Codes = npt.NDArray[np.int64]
+States = npt.NDArray[np.uint16]
 
 
 class RunningMachine:
@@ -30,7 +31,7 @@ class RunningMachine:
         ]
         self._table = np.zeros((len(machine.steps), 0), dtype=np.int64)  # the next state, by state and class
 
-    def run(self, classes: Any, words: Sequence[int], keys: Codes | None) -> Codes:
+    def run(self, classes: Any, words: Sequence[int], keys: Codes | None) -> States:
         """The state just before each event; afterwards the machine has read the batch. `words` are of the classes."""
         new = words[self._table.shape[1] :]
         if new:
@@ -39,7 +40,7 @@ class RunningMachine:
         if keys is not None and len(keys):
             missing = int(keys.max()) + 1 - len(self.states)
             self.states = np.concatenate([self.states, np.zeros(max(0, missing), dtype=np.int64)])
-        before = np.empty(len(classes), dtype=np.int64)
+        before = np.empty(len(classes), dtype=np.uint16)
         _run(self._table, classes, np.zeros(0, dtype=np.int64) if keys is None else keys, self.states, before)
         return before
 

@@ -1,8 +1,9 @@
 """The choice that a selector leaves for the end of a match: among the best of each start, those to report.
 
 The automaton has ruled out what is beaten by a run with the same start or a later one. What is left are candidates of
-different starts, of which the window or consumption has taken the early ones away. They are compared where they were
-written, right after the last of an end, so the output never holds more than the candidates of one end.
+different starts, of which the window or consumption has taken the early ones away. NEXT and LAST compare each with the
+best so far before it is written; MAX compares them where they were written, right after the last of an end. So the
+output never holds more than the candidates of one end.
 """
 
 from __future__ import annotations
@@ -12,11 +13,36 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from ensue.kernels.arena import MARK_BITS, MARK_MASK
+
 #: The selectors of a query; with ALL no choice is left.
 CHOOSE_ALL, CHOOSE_NEXT, CHOOSE_LAST, CHOOSE_MAX = 0, 1, 2, 3
 
 _FREE = -1
 _MIX = np.uint64(0x9E3779B97F4A7C15)
+
+
+@njit(cache=True, nogil=True)
+def compare(path: Any, depth: int, position: Any, begin: int, end: int, choose: int) -> int:
+    """1 where the support on the path is greater than the one from `begin` to `end`, -1 where it is less, else 0.
+
+    The path runs from the last event to the first. At the first difference, read from the first event (NEXT) or from
+    the last (LAST), the greater one has the event that comes first in that direction; where one ends, the other is
+    the greater.
+    """
+    forward = choose == CHOOSE_NEXT
+    other = begin if forward else end - 1
+    for k in range(depth + 1):
+        event = path[depth - k if forward else k]
+        if event & MARK_MASK == 0:
+            continue
+        if other < begin or other == end:
+            return 1
+        difference = position[other] - (event >> MARK_BITS)
+        if difference != 0:
+            return 1 if (difference > 0) == forward else -1
+        other += 1 if forward else -1
+    return 0 if other < begin or other == end else -1
 
 
 @njit(cache=True, nogil=True)
@@ -32,7 +58,7 @@ def keep_best(
     hidden: int,
     limit: int,
 ) -> int:
-    """Keeps the matches that the selector chooses from `first` up to `last`, which are all of one end.
+    """Keeps what is to be reported of the matches from `first` up to `last`, which are all of one end.
 
     Events with the mark `hidden` were only there to be compared: they are left out, and matches that are the same then
     are one. At most `limit` are kept, where it is not 0. Gives where the kept ones end.
@@ -40,8 +66,6 @@ def keep_best(
     chosen = np.ones(last - first, dtype=np.bool_)
     if choose == CHOOSE_MAX:
         _choose_largest(offset, position, first, chosen)
-    else:
-        _choose_best(offset, position, first, chosen, choose)
     # Only with MAX, which keeps several supports, two can become the same: kept ones are found by what is left of them.
     size = 1
     while choose == CHOOSE_MAX and hidden > 0 and size < 2 * len(chosen):
@@ -69,7 +93,7 @@ def keep_best(
 
 
 @njit(cache=True, nogil=True)
-def _is_new(start: Any, offset: Any, position: Any, mark: Any, m: int, table: Any, number: int) -> bool:
+def _is_new(start: Any, offset: Any, position: Any, mark: Any, m: int, table: Any, number: Any) -> bool:
     """Whether match `m` is none of those in the table; then it is put there."""
     slot = number & np.uint64(len(table) - 1)
     while table[slot] != _FREE:
@@ -86,35 +110,6 @@ def _is_new(start: Any, offset: Any, position: Any, mark: Any, m: int, table: An
         slot = (slot + np.uint64(1)) & np.uint64(len(table) - 1)
     table[slot] = m
     return True
-
-
-@njit(cache=True, nogil=True)
-def _choose_best(offset: Any, position: Any, first: int, chosen: Any, choose: int) -> None:
-    """NEXT and LAST: those with the greatest support."""
-    best = first
-    for m in range(first + 1, first + len(chosen)):
-        if _compare(offset, position, m, best, choose) > 0:
-            best = m
-    for m in range(first, first + len(chosen)):
-        chosen[m - first] = _compare(offset, position, m, best, choose) == 0
-
-
-@njit(cache=True, nogil=True)
-def _compare(offset: Any, position: Any, a: int, b: int, choose: int) -> int:
-    """1 where the support of `a` is the greater, -1 where that of `b` is, 0 where they are the same.
-
-    At the first difference, read from the first event (NEXT) or from the last (LAST), the greater one has the event
-    that comes first in that direction; where one ends, the other has more.
-    """
-    length_a, length_b = offset[a + 1] - offset[a], offset[b + 1] - offset[b]
-    for i in range(min(length_a, length_b)):
-        if choose == CHOOSE_NEXT:
-            x, y = position[offset[b] + i], position[offset[a] + i]
-        else:
-            x, y = position[offset[a + 1] - 1 - i], position[offset[b + 1] - 1 - i]
-        if x != y:
-            return 1 if x > y else -1
-    return 0 if length_a == length_b else (1 if length_a > length_b else -1)
 
 
 @njit(cache=True, nogil=True)

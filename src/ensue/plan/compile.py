@@ -8,8 +8,8 @@ from functools import cached_property
 
 from ensue.automata.build import Unsupported, build, project, select_, strict
 from ensue.automata.fuse import fuse_tests
-from ensue.automata.model import MAX_TRANSITIONS, Automaton, Marks, TooLarge
-from ensue.automata.predicates import Machine, Predicate, machines_of, predicates_of
+from ensue.automata.model import Automaton, Marks, TooLarge
+from ensue.automata.predicates import Before, Machine, Predicate, machines_of, predicates_of
 from ensue.errors import Problem, ProblemKind, QueryError
 from ensue.language import ast
 from ensue.language.printer import print_pattern, print_query
@@ -22,6 +22,8 @@ from ensue.rewrite.lift_windows import lift_windows
 #: Marks are stored in 16 bits and predicates of an event in one word.
 MAX_MARKS = 2**16 - 1
 MAX_PREDICATES = 63
+#: Each bit of what came before an event can double the classes of events, of which there are at most 2^16.
+MAX_BITS_BEFORE = 12
 #: The selectors that compare complex events with each other.
 CHOOSING = (ast.Selector.NEXT, ast.Selector.LAST, ast.Selector.MAX)
 
@@ -93,7 +95,7 @@ def compile_plan(checked: Checked, *, rewriting: bool = True) -> Plan:
         automaton, chooses = build(pattern), None
         if selector is ast.Selector.STRICT:
             automaton = strict.construct(automaton)
-        elif selector in CHOOSING:
+        elif selector in CHOOSING and not select_.is_settled(selector, pattern):
             bounded = window != Window() or query.consume is not ast.Consume.NONE
             automaton, chooses = _select(selector, pattern, automaton, bounded=bounded)
         # The items project: determinisation then reports once what agrees on the variables that they use.
@@ -102,6 +104,8 @@ def compile_plan(checked: Checked, *, rewriting: bool = True) -> Plan:
         plan = Plan(checked, tuple(steps), fuse_tests(construct(automaton, kept)), window, chooses)
         if max(len(plan.predicates), *(len(m.predicates) for m in plan.machines), 0) > MAX_PREDICATES:
             raise Unsupported(query, f"a query with more than {MAX_PREDICATES} different conditions")
+        if sum(isinstance(p, Before) for p in plan.predicates) > MAX_BITS_BEFORE:
+            raise Unsupported(query, "a query whose selectors ask for so much of what came before")
         if len(plan.marks) > MAX_MARKS:
             raise Unsupported(query, f"a query with more than {MAX_MARKS} different sets of marks")
         return plan
@@ -128,8 +132,8 @@ def _select(
         pass
     try:
         return select_.construct_by_start(selector, p), selector
-    except TooLarge:
-        what = f"{selector} of a pattern whose automaton then has more than {MAX_TRANSITIONS:,} transitions"
+    except TooLarge as e:
+        what = f"{selector} of a pattern whose automaton then has more than {e.most:,} transitions"
         raise Unsupported(pattern, what) from None
 
 

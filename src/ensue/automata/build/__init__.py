@@ -23,7 +23,7 @@ from ensue.automata.build import (
     within_events,
 )
 from ensue.automata.build.limits import Unsupported
-from ensue.automata.model import MAX_TRANSITIONS, Automaton, TooLarge
+from ensue.automata.model import Automaton, TooLarge
 from ensue.language import ast
 from ensue.language.printer import print_pattern
 from ensue.logic.scope import is_atom, nullable, singles
@@ -40,8 +40,8 @@ def build(p: ast.Pattern) -> Automaton:
     """
     try:
         return _construct(p)
-    except TooLarge:
-        raise Unsupported(p, f"a pattern whose automaton has more than {MAX_TRANSITIONS:,} transitions") from None
+    except TooLarge as e:
+        raise Unsupported(p, f"a pattern whose automaton has more than {e.most:,} transitions") from None
 
 
 def _construct(p: ast.Pattern) -> Automaton:
@@ -87,6 +87,8 @@ def _construct(p: ast.Pattern) -> Automaton:
             return within_events.construct(build(p.body), count)
         case ast.Select(selector=ast.Selector.STRICT):
             return strict.construct(build(p.body))
+        case ast.Select() if select_.is_settled(p.selector, p.body):
+            return build(p.body)
         case ast.Select():
             return select_.construct(p.selector, build(p.body), print_pattern(p.body))
         case ast.Sequence() | ast.Iteration() | ast.Within():

@@ -1,4 +1,4 @@
-"""`NEXT(p)`, `LAST(p)`, `MAX(p)`: a run of `p` beside its competitors, the other runs of `p` that may end where it ends.
+"""`NEXT(p)`, `LAST(p)`, `MAX(p)`: a run of `p` beside its competitors, the runs of `p` that may end where it ends.
 
 A run carries, for each state that a competitor can be in, the best that such a competitor's support can be so far,
 compared with its own. It is accepted where it ends and no better competitor ends at the same event. Algorithm 2 of
@@ -12,19 +12,27 @@ beside the run, and its state is a condition on the run's first event.
 
 from __future__ import annotations
 
+import functools
 import itertools
+import operator
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 
-from ensue.automata.model import MAX_TRANSITIONS, NO_MARKS, Automaton, Builder, Marks, TooLarge, Transition
-from ensue.automata.predicates import ALWAYS, Guard, Machine, conjunction, implied, machines_of, predicates_of, split
+from ensue.automata.model import NO_MARKS, Automaton, Builder, Marks, TooLarge, Transition
+from ensue.automata.predicates import ALWAYS, Guard, Machine, conjunction, machines_of, predicates_of
+from ensue.automata.splitting import ALL_EVENTS, Cell, Splitter
 from ensue.language import ast
 
-
-#: Pairs of transitions that a run and a competitor can take at once; a pattern with more is refused.
-_MOST_EDGES = 10 * MAX_TRANSITIONS
+#: A selector's automaton can have exponentially many states, and is slow to make: it is refused earlier than others.
+MOST_TRANSITIONS = 10_000
+#: Each of these multiplies the classes of events.
+MOST_STATES_BEFORE = 256
+#: The pairs of transitions that a run and a competitor can take at once.
+_MOST_PAIRS = 200_000
+#: The moves of competitors that are looked at: some seconds.
+_MOST_WORK = 1_000_000
 
 
 class Relation(IntEnum):
@@ -77,6 +85,14 @@ def construct_by_start(selector: ast.Selector, p: Automaton) -> Automaton:
     return rivalry.automaton([(ALWAYS, list(rivalry.moves(0, NOT_STARTED)))])
 
 
+def is_settled(selector: ast.Selector, p: ast.Pattern) -> bool:
+    """Whether there is nothing left to choose, since the pattern is itself a choice, of one support for each end."""
+    while isinstance(p, ast.Filter | ast.Within):
+        p = p.body
+    chosen = p.selector if isinstance(p, ast.Select) else None
+    return chosen in (ast.Selector.NEXT, ast.Selector.LAST) or selector is chosen is ast.Selector.MAX
+
+
 def asks_for_earlier_runs(automaton: Automaton, name: str) -> bool:
     """Whether what `construct` made under this name depends on the runs that started earlier."""
     machines = machines_of(predicates_of(t.guard for t in automaton.transitions))
@@ -107,12 +123,14 @@ class _Rivalry:
         self._p = p
         waiting = Transition(0, ALWAYS, NO_MARKS, 0)
         self._moves = {**p.outgoing, 0: [*p.outgoing.get(0, ()), waiting]}
-        self._meeting: dict[tuple[Guard, Guard], bool] = {}
-        self._thresholds = self._what_matters()
+        self._splitter = Splitter([ALWAYS, *(t.guard for t in p.transitions)])
+        self._bits = {state: [self._splitter.bit(t.guard) for t in moves] for state, moves in self._moves.items()}
+        self._work = 0
+        self._least = self._least_relations()
 
     def automaton(self, starts: Iterable[tuple[Guard, list[_Move]]]) -> Automaton:
         """A run starts with these moves at an event that satisfies their guard."""
-        made = Builder("start")
+        made = Builder("start", MOST_TRANSITIONS)
         seen: set[_State] = set()
         stack: list[_State] = []
 
@@ -134,7 +152,7 @@ class _Rivalry:
         """What a run can do, in its own state and with these competitors."""
         p = self._p
         for t in p.outgoing.get(own, ()):
-            for cell, after in self._steps(competitors, t.guard, own=bool(t.marks)):
+            for cell, after in self._steps(competitors, self._splitter.cell(t.guard), own=bool(t.marks)):
                 if (t.target, Relation.BETTER) in after:
                     continue  # however the run goes on, the competitor can do the same and stay better
                 beaten = any(r is Relation.BETTER and s in p.finals for s, r in after)
@@ -148,40 +166,52 @@ class _Rivalry:
         numbers = {first: 0}
         states = [first]
         steps: list[tuple[tuple[Guard, int], ...]] = []
-        count = 0
         while len(steps) < len(states):
             following = []
             # A run that has not started marks nothing.
-            for cell, after in self._steps(states[len(steps)], ALWAYS, own=False):
+            for cell, after in self._steps(states[len(steps)], ALL_EVENTS, own=False):
                 going_on = self._that_matter(0, after)
                 if going_on not in numbers:
                     numbers[going_on] = len(states)
                     states.append(going_on)
                 following.append((cell, numbers[going_on]))
-                count += 1
-                if count > MAX_TRANSITIONS:
-                    raise TooLarge
+            if len(states) > MOST_STATES_BEFORE:
+                raise TooLarge(MOST_TRANSITIONS)
             steps.append(tuple(following))
         return Machine(_name(name), tuple(map(_shown, states)), tuple(steps)), states
 
-    def _steps(self, competitors: Competitors, guard: Guard, *, own: bool) -> Iterator[tuple[Guard, Competitors]]:
-        """The competitors after an event, for each part of the guard that tells apart what they do."""
-        moves = [(relation, t) for state, relation in competitors for t in self._moves.get(state, ())]
-        for cell in split(guard, list(dict.fromkeys(t.guard for _, t in moves))):
-            best: dict[int, Relation] = {}
-            for relation, t in moves:
-                after = relate(self._selector, relation, own, bool(t.marks)) if implied(cell, t.guard) else None
+    def _steps(self, competitors: Competitors, cell: Cell, *, own: bool) -> Iterator[tuple[Guard, Competitors]]:
+        """The competitors after an event, for each part of the cell that tells apart what they do."""
+        moves: list[tuple[int, int, Relation]] = []
+        for state, relation in competitors:
+            for t, bit in zip(self._moves.get(state, ()), self._bits.get(state, ()), strict=True):
+                after = relate(self._selector, relation, own, bool(t.marks))
                 if after is not None:
-                    best[t.target] = max(after, best.get(t.target, after))
-            yield cell, tuple(sorted(best.items()))
+                    moves.append((bit, t.target, after))
+        guards = functools.reduce(operator.or_, (bit for bit, _, _ in moves), 0)
+        for part, held in self._splitter.split(cell, guards):
+            self._work += len(moves)
+            if self._work > _MOST_WORK:
+                raise TooLarge(MOST_TRANSITIONS)
+            best: dict[int, Relation] = {}
+            for bit, target, after in moves:
+                if held & bit and after > best.get(target, 0):
+                    best[target] = after
+            yield self._splitter.guard(part), tuple(sorted(best.items()))
 
     def _that_matter(self, own: int, competitors: Competitors) -> Competitors:
         """The competitors of a run in this state, in the least relation from which as much can come."""
-        least = (
-            (s, max((x for x in self._thresholds.get((own, s), ()) if x <= relation), default=None))
-            for s, relation in competitors
-        )
+        least = ((s, self._least.get((own, s, relation))) for s, relation in competitors)
         return tuple((s, relation) for s, relation in least if relation is not None)
+
+    def _least_relations(self) -> dict[tuple[int, int, Relation], Relation]:
+        """For the states of a run and a competitor, and a relation: the least from which as much can come, if any."""
+        return {
+            (own, other, relation): max(x for x in thresholds if x <= relation)
+            for (own, other), thresholds in self._what_matters().items()
+            for relation in Relation
+            if min(thresholds) <= relation
+        }
 
     def _what_matters(self) -> dict[tuple[int, int], set[Relation]]:
         """For the states of a run and a competitor: the relations from which on some future makes it the better one.
@@ -193,15 +223,15 @@ class _Rivalry:
         into: dict[tuple[int, int], list[tuple[tuple[int, int], bool, bool]]] = defaultdict(list)
         seen = {(0, 0)}
         stack = [(0, 0)]
-        edges = 0
+        pairs = 0
         while stack:
             pair = stack.pop()
             for t, u in itertools.product(self._moves.get(pair[0], ()), self._moves.get(pair[1], ())):
-                if not self._meet(t.guard, u.guard):
+                if not self._splitter.meets(t.guard, u.guard):
                     continue
-                edges += 1
-                if edges > _MOST_EDGES:
-                    raise TooLarge
+                pairs += 1
+                if pairs > _MOST_PAIRS:
+                    raise TooLarge(MOST_TRANSITIONS)
                 target = (t.target, u.target)
                 into[target].append((pair, bool(t.marks), bool(u.marks)))
                 if target not in seen:
@@ -212,21 +242,16 @@ class _Rivalry:
         while waiting:
             target, needed = waiting.pop()
             for pair, own, other in into[target]:
-                enough = self._least(needed, own, other)
-                if enough is not None and enough not in thresholds[pair]:
+                enough = self._needed_before(needed, own, other)
+                if enough is not None and enough not in thresholds.get(pair, ()):
                     thresholds[pair].add(enough)
                     waiting.append((pair, enough))
         return thresholds
 
-    def _least(self, needed: Relation, own: bool, other: bool) -> Relation | None:
+    def _needed_before(self, needed: Relation, own: bool, other: bool) -> Relation | None:
         """The least relation that becomes the needed one, or a greater one."""
         possible = Relation if self._selector is ast.Selector.LAST else (Relation.EQUAL, Relation.BETTER)
         return next((r for r in possible if (relate(self._selector, r, own, other) or 0) >= needed), None)
-
-    def _meet(self, a: Guard, b: Guard) -> bool:
-        if (a, b) not in self._meeting:
-            self._meeting[a, b] = conjunction(a, b) is not None
-        return self._meeting[a, b]
 
 
 def _shown(competitors: Competitors) -> str:
