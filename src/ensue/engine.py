@@ -2,7 +2,8 @@
 
 A query with partitions is shared out by key: every thread steps over all events and takes its own keys. A windowed
 query without partitions is cut into slices; a slice starts as much earlier as its window reaches back, and reports
-only what ends inside it. Either way the answer and its order are those of one thread.
+only what ends inside it. Either way the answer and its order are those of one thread. What depends on the whole stream
+before an event (a selector inside the pattern) is not cut.
 """
 
 from __future__ import annotations
@@ -41,9 +42,6 @@ def run_plan(
     plan: Plan, stream: EventStream, *, threads: int | None = None, batch: int = BATCH, progress: Progress | None = None
 ) -> Found:
     """The complex events of a plan; `threads` None takes all cores."""
-    from ensue.kernels.compiled import say_if_not_compiled  # numba is loaded where it is used
-
-    say_if_not_compiled()
     threads = os.cpu_count() or 1 if threads is None else threads
     batch = min(batch, BATCH_OF_RELATIONS) if plan.related else batch
     if threads > 1 and plan.query.consume is not ast.Consume.ANY:
@@ -95,7 +93,7 @@ def _shared_out(plan: Plan, stream: EventStream, threads: int, batch: int, progr
 
 def _by_end(shares: list[Found], plan: Plan) -> Found:
     """All matches with one end are of one partition, so of one thread: a stable sort keeps their order."""
-    together = joined(shares, plan.reported_marks)
+    together = joined(shares, plan.marks)
     return together.in_order(np.argsort(together.end, kind="stable"))
 
 
@@ -116,7 +114,7 @@ def _slices(plan: Plan, stream: EventStream, threads: int) -> Iterator[_Slice]:
     total = len(stream)
     whole = _Slice(0, 0, total)
     windowed = plan.window.events is not None or plan.window.time is not None
-    if not windowed or plan.query.consume is not ast.Consume.NONE or total < SMALL:
+    if not windowed or plan.machines or plan.query.consume is not ast.Consume.NONE or total < SMALL:
         yield whole
         return
     cuts = [total * i // threads for i in range(threads + 1)]

@@ -9,17 +9,18 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ensue.automata.build.project import HIDDEN
 from ensue.automata.determinize import Determinizer
 from ensue.errors import EngineError
 from ensue.events import EventStream, one_chunk
 from ensue.found import Found, Piece
 from ensue.kernels import evaluate
-from ensue.kernels.arena import EVENT, GROUP, MARK_BITS, NOTHING, USED, Arena, collect, grown, new_arena
-from ensue.kernels.choose import CHOOSE_ALL, CHOOSE_LAST, CHOOSE_NEXT, new_choice
+from ensue.kernels.arena import EVENT, GROUP, MARK_BITS, NOTHING, USED, collect, grown, new_arena
 from ensue.kernels.classes import Classes, Classifier
+from ensue.kernels.compiled import make_ready
 from ensue.kernels.evaluate import Batch, Output, Partitions, Rules, Stack
 from ensue.kernels.programs import Programs
-from ensue.kernels.select import select
+from ensue.kernels.select import CHOOSE_ALL, CHOOSE_LAST, CHOOSE_MAX, CHOOSE_NEXT
 from ensue.language import ast
 from ensue.partitions import KeyNumbers
 from ensue.plan import Plan
@@ -31,7 +32,13 @@ _CONSUME = {
     ast.Consume.PARTITION: evaluate.CONSUME_PARTITION,
     ast.Consume.ANY: evaluate.CONSUME_ANY,
 }
-_CHOOSE = {ast.Selector.NEXT: CHOOSE_NEXT, ast.Selector.LAST: CHOOSE_LAST}
+_CHOOSE = {
+    None: CHOOSE_ALL,
+    ast.Selector.NEXT: CHOOSE_NEXT,
+    ast.Selector.LAST: CHOOSE_LAST,
+    ast.Selector.MAX: CHOOSE_MAX,
+}
+_HIDDEN = frozenset({HIDDEN})
 _NOTHING = np.zeros(0, dtype=np.int64)
 #: How many marked events the matches of one batch may have: some ten gigabytes.
 MOST_MARKED = 1 << 29
@@ -56,8 +63,7 @@ class Reader:
 
     def read(self, events: EventStream, base: int) -> Batch:
         """The events as a batch whose first one has the position `base`."""
-        looks_back = bool(self.classifier.look_back.wanted)
-        keys = self._encode(events, None) if self.keys.attributes and looks_back else None
+        keys = self._encode(events, None) if self.keys.attributes and self.classifier.needs_keys else None
         classes = self.classifier.classify(events.table, one_chunk(events.types), keys, events.words)
         times = np.ascontiguousarray(events.times) if self._timed else _NOTHING
         kept = self._kept(classes)
@@ -103,6 +109,7 @@ class Evaluator:
         shares: int = 1,
         configurations: int = 4096,
     ) -> None:
+        make_ready()
         self.plan = plan
         self._reader = reader
         determinizer = Determinizer(plan.automaton, plan.predicates, plan.marks)
@@ -114,11 +121,12 @@ class Evaluator:
             share_mask=shares - 1,
             events=evaluate.NO_BOUND if plan.window.events is None else plan.window.events,
             ticks=evaluate.NO_BOUND if ticks is None else ticks,
-            limit=0 if plan.chooses or plan.related else plan.query.limit or 0,
+            limit=0 if plan.related else plan.query.limit or 0,
             consume=_CONSUME[plan.query.consume],
-            choose=_CHOOSE.get(plan.selector, CHOOSE_ALL),
+            choose=_CHOOSE[plan.chooses],
+            hidden=plan.marks.index(_HIDDEN) if _HIDDEN in plan.marks else 0,
         )
-        self.use(new_arena(_FIRST_NODES, second=plan.window.events is not None and ticks is not None))
+        self.arena = new_arena(_FIRST_NODES, second=plan.window.events is not None and ticks is not None)
         self.partitions = Partitions(_NOTHING.astype(np.int32), np.zeros((0, 1), dtype=np.int64), _NOTHING, _NOTHING)
         self.registers = np.zeros(evaluate.REGISTERS, dtype=np.int64)
         self.registers[evaluate.NODE] = NOTHING
@@ -137,7 +145,6 @@ class Evaluator:
                 self.arena,
                 self.partitions,
                 self._stack,
-                self._choice,
                 self._output,
                 self.registers,
                 batch,
@@ -150,10 +157,7 @@ class Evaluator:
         if len(batch.times):
             self.latest = int(batch.times[-1])
         pieces.append(self._take_output())
-        found = Found(tuple(pieces), self.plan.marks)
-        if self.plan.chooses:
-            return select(found, self.plan)
-        return found
+        return Found(tuple(pieces), self.plan.marks)
 
     def _provide(self, status: int, batch: Batch, pieces: list[Piece]) -> None:
         """Makes what the evaluator stopped for."""
@@ -164,18 +168,15 @@ class Evaluator:
                 self._make_room(batch)
             case evaluate.NEEDS_OUTPUT:
                 self._check_output(pieces)
-                size = 2 * len(self._output.position)
-                if self.registers[evaluate.MATCHES]:
-                    pieces.append(self._take_output())
-                    size = min(size, _MOST_OUTPUT)
-                self._output = _new_output(size)
+                self._renew_output(pieces)
             case evaluate.NEEDS_STACK:
                 self._stack = Stack(*(np.concatenate([part, np.empty_like(part)]) for part in self._stack))
 
     def _check_output(self, pieces: list[Piece]) -> None:
         """Refuses more than memory can be expected to hold, while there is still some left to say so."""
-        if sum(len(p.position) for p in pieces) > MOST_MARKED:
-            matches = sum(len(p.start) for p in pieces)
+        written = int(self.registers[evaluate.POSITIONS])
+        if written + sum(len(p.position) for p in pieces) > MOST_MARKED:
+            matches = int(self.registers[evaluate.MATCHES]) + sum(len(p.start) for p in pieces)
             raise EngineError(
                 f"one batch of events has more than {matches:,} matches: bound them with WITHIN, with LIMIT, or with a "
                 "selector such as SELECT NEXT"
@@ -199,12 +200,7 @@ class Evaluator:
         # Half of the room stays free, and as much as the partitions that each collection looks at, so that it pays.
         needed = max(2 * used, used + int(self.registers[evaluate.NEEDED]), 2 * len(self.partitions.configuration))
         if needed > room:
-            self.use(grown(self.arena, max(needed, 2 * room)))
-
-    def use(self, arena: Arena) -> None:
-        """Takes another match structure."""
-        self.arena = arena
-        self._choice = new_choice(len(arena.node) if self.rules.choose != CHOOSE_ALL else 0)
+            self.arena = grown(self.arena, max(needed, 2 * room))
 
     def collect(self, position: int) -> None:
         """Keeps only what the next event, at this position, could still be joined with."""
@@ -238,6 +234,25 @@ class Evaluator:
             np.concatenate([old.count, np.zeros(more, dtype=np.int64)]),
             np.concatenate([old.epoch, np.zeros(more, dtype=np.int64)]),
         )
+
+    def _renew_output(self, pieces: list[Piece]) -> None:
+        """Hands over what is written, or takes a larger buffer. The candidates of a choice to come stay together."""
+        old, matches, events = self._output, *(int(self.registers[r]) for r in (evaluate.MATCHES, evaluate.POSITIONS))
+        candidates = int(self.registers[evaluate.REPORTED]) if self.rules.choose != CHOOSE_ALL else 0
+        done = matches - candidates
+        first = int(old.offset[done])
+        size = 2 * len(old.position)
+        if done:
+            self.registers[[evaluate.MATCHES, evaluate.POSITIONS]] = done, first
+            pieces.append(self._take_output())
+            size = max(min(size, _MOST_OUTPUT), 2 * (events - first), 4 * candidates)
+        self._output = new = _new_output(size)
+        new.start[:candidates] = old.start[done:matches]
+        new.end[:candidates] = old.end[done:matches]
+        new.offset[: candidates + 1] = old.offset[done : matches + 1] - first
+        new.position[: events - first] = old.position[first:events]
+        new.mark[: events - first] = old.mark[first:events]
+        self.registers[[evaluate.MATCHES, evaluate.POSITIONS]] = candidates, events - first
 
     def _take_output(self) -> Piece:
         """What was written so far. Full buffers are handed over, small ones copied and used again."""

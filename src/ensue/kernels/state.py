@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ensue.kernels.runner import Runner
 
 #: Raised when what is stored changes its meaning; states of older versions that can be read are read.
-VERSION = 1
+VERSION = 2
 
 
 def save(runner: Runner) -> bytes:
@@ -50,6 +50,8 @@ def save(runner: Runner) -> bytes:
     for i, numbers in enumerate([*reader.keys.columns, *reader.keys.pairs]):
         if numbers.values is not None:
             arrays[f"key_{i}"] = _table(pa.table({"value": numbers.values}))
+    for i, machine in enumerate(reader.classifier.machines):
+        arrays[f"machine_{i}"] = machine.states
     if reader.classifier.look_back.tail is not None:
         arrays["tail"] = _table(reader.classifier.look_back.tail)
     file = io.BytesIO()
@@ -81,15 +83,18 @@ def _put(runner: Runner, header: dict[str, Any], arrays: dict[str, Any]) -> None
     keys = [*reader.keys.columns, *reader.keys.pairs]
     stored = {i: _read_table(arrays[f"key_{i}"]) for i in range(len(keys)) if f"key_{i}" in arrays}
     tail = _read_table(arrays["tail"]) if "tail" in arrays else None
+    machines = [(m, arrays[f"machine_{i}"]) for i, m in enumerate(reader.classifier.machines)]
     # All of it could be read: from here on nothing fails.
     runner.position = header["position"]
     evaluator.latest = header["latest"]
     evaluator.registers[evaluate.EPOCH] = header["epoch"]
     evaluator.programs.reset(configurations)
     evaluator.partitions = partitions
-    evaluator.use(arena)
+    evaluator.arena = arena
     for i, table in stored.items():
         keys[i].values = table.column("value").combine_chunks()
+    for machine, states in machines:
+        machine.states = states
     reader.classifier.look_back.tail_keys = arrays["tail_keys"]
     reader.classifier.look_back.tail = tail
 

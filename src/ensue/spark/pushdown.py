@@ -46,7 +46,8 @@ class Pushdown:
 def push_down(plan: Plan, events: Events, schema: Schema) -> Pushdown:
     """The predicates that Spark SQL evaluates with our meaning, and what follows for the events."""
     conditions: dict[Predicate, Column] = {}
-    for p in plan.predicates:
+    # What is told of earlier events asks for predicates of its own; it is all evaluated in one place.
+    for p in [] if plan.machines else plan.predicates:
         condition = _predicate(p, events, schema)
         if condition is not None:
             conditions[p] = condition
@@ -63,9 +64,15 @@ def push_down(plan: Plan, events: Events, schema: Schema) -> Pushdown:
         relevant=None if guards is None else _any_guard(guards, conditions),
         markable=None if shown is None else _any_guard(shown, conditions),
         pushed=tuple(conditions),
-        local=tuple(p for p in plan.predicates if p not in conditions),
+        local=tuple(p for p in _asked(plan) if p not in conditions),
         kept="all" if guards is None else f"where {' or '.join(map(print_guard, guards)) or 'nothing'}",
     )
+
+
+def _asked(plan: Plan) -> list[Predicate]:
+    """The predicates of the plan, and of what tells of earlier events."""
+    asked = [*plan.predicates, *(p for m in plan.machines for p in m.predicates)]
+    return [p for p in dict.fromkeys(asked) if isinstance(p, Test | TypeIs)]
 
 
 def _integer(bits: int) -> str:
@@ -83,7 +90,7 @@ def _may_prune(plan: Plan) -> bool:
         if isinstance(p, Test)
         for call in ast.find(p.expression, ast.Call)
     )
-    return plan.window.events is None and not looks_back
+    return plan.window.events is None and not looks_back and not plan.machines
 
 
 def _relevant(plan: Plan) -> list[Guard] | None:
@@ -143,6 +150,8 @@ class _NotInSql(Exception):
 def _predicate(p: Predicate, events: Events, schema: Schema) -> Column | None:
     if isinstance(p, TypeIs):
         return events.type_column == F.lit(p.name)
+    if not isinstance(p, Test):
+        return None
     try:
         column, kind = _value(p.expression, schema)
     except _NotInSql:
