@@ -12,6 +12,7 @@ import pyarrow as pa
 from ensue.automata.predicates import Machine, Predicate, Test, TypeIs, machines_of
 from ensue.errors import EngineError
 from ensue.events import one_chunk
+from ensue.kernels.jit import kernel
 from ensue.kernels.lookback import LookBack, spell_out
 from ensue.kernels.machines import RunningMachine, States
 from ensue.kernels.masks import Mask, holds
@@ -19,7 +20,7 @@ from ensue.language import ast
 
 Words = npt.NDArray[np.uint16] | npt.NDArray[np.uint64]
 Classes = npt.NDArray[np.uint16]
-Codes = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.int32]
 
 #: Up to so many predicates, classes are looked up in a table of all words.
 _TABLE_BITS = 16
@@ -60,15 +61,17 @@ class Classifier:
         """Whether events are told apart by earlier ones, which in a query with partitions are those of their key."""
         return bool(self.look_back.wanted or self._machines)
 
-    def classify(self, table: pa.Table, types: pa.Array, keys: Codes | None, given: Words | None = None) -> Classes:
-        """The class of each event of a batch."""
+    def classify(
+        self, table: pa.Table, types: pa.Array, keys: npt.NDArray[np.int64] | None, given: Words | None = None
+    ) -> tuple[Codes, Classes]:
+        """A code for each event of a batch, and the class of each code."""
         encoded = _type_codes(types)
         columns = self.look_back.columns(table, keys)
         truth = {p: self._mask(expression, table, columns) for p, expression in self._tests.items()}
         states: dict[Machine, States] = {}
         for folded, machine in self._machines:
-            classes = folded.classes(*encoded, truth, states)
-            states[machine.machine] = machine.run(classes, folded.words, keys)
+            codes, class_of = folded.classes(*encoded, truth, states)
+            states[machine.machine] = machine.run(class_of[codes], folded.words, keys)
         return self._folded.classes(*encoded, truth, states, given)
 
     def _mask(self, expression: ast.Expression, table: pa.Table, shifted: Mapping[str, pa.Array]) -> Mask:
@@ -83,8 +86,9 @@ def _type_codes(types: pa.Array) -> tuple[Codes, list[str | None]]:
     names = [*encoded.dictionary.to_pylist(), None]
     indices = encoded.indices
     if indices.null_count:
-        indices = indices.cast(pa.int64()).fill_null(len(names) - 1)
-    return indices.to_numpy(zero_copy_only=False), names
+        indices = indices.cast(pa.int32()).fill_null(len(names) - 1)
+    codes: Codes = indices.to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
+    return codes, names
 
 
 class _Folded:
@@ -107,18 +111,18 @@ class _Folded:
         truth: Mapping[Test, Mask],
         states: Mapping[Machine, States],
         given: Words | None = None,
-    ) -> Classes:
-        """The class of each event; `given` are bits that are known already."""
+    ) -> tuple[Codes, Classes]:
+        """A code for each event, and the class of each code; `given` are bits that are known already."""
         of_code = np.array([self._types.get(n, 0) if n is not None else 0 for n in names], dtype=self._word)
         if not self._others and given is None:
-            return self._fold(of_code)[codes]  # a word for each type is all there is to look at
+            return codes, self._fold(of_code)  # a word for each type is all there is to look at
         words = of_code[codes]
         if given is not None:
             words |= given.astype(self._word)
         for bit, p in self._others:
             holding = truth[p] if isinstance(p, Test) else states[p.machine] >> p.bit & 1
             words |= holding.astype(self._word) << bit
-        return self._fold(words)
+        return self._fold(words).astype(np.int32), np.arange(len(self.words), dtype=np.uint16)
 
     def _fold(self, words: Words) -> Classes:
         if self._table is not None:
@@ -140,3 +144,21 @@ class _Folded:
             self._class[word] = len(self.words)
             self.words.append(word)
         return self._class[word]
+
+
+@kernel
+def take_busy(codes: Any, class_of: Any, idle: Any, times: Any, base: int, found: Any, positions: Any, at: Any) -> int:
+    """The class, the position and the time of each event that is not idle; gives how many there are.
+
+    Without times, none are taken. The outputs have room for all events: each is written, and stays where it counts.
+    """
+    count = 0
+    timed = len(times) > 0
+    for i in range(len(codes)):
+        class_ = class_of[codes[i]]
+        found[count] = class_
+        positions[count] = base + i
+        if timed:
+            at[count] = times[i]
+        count += not idle[class_]
+    return count

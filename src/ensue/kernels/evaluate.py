@@ -28,6 +28,7 @@ from ensue.kernels.arena import (
     new_start,
     starts_later,
 )
+from ensue.kernels.jit import kernel
 from ensue.kernels.select import CHOOSE_ALL, CHOOSE_MAX, compare, keep_best
 
 # Why the evaluator stopped.
@@ -111,11 +112,12 @@ class Stack(NamedTuple):
     path: Any
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def advance(
     tables: Tables,
     arena: Arena,
     partitions: Partitions,
+    scratch: Any,
     stack: Stack,
     output: Output,
     registers: Any,
@@ -126,11 +128,12 @@ def advance(
     """Steps from the cursor to the end of the batch, or to where something is missing.
 
     What ends before the position `report_from` is not reported: the evaluator of a slice of the stream starts earlier.
+    `scratch` has room for a node for each slot.
     """
     program, after, width, first_move = tables.program, tables.after, tables.width, tables.first_move
     move_slot, move_source, move_mark = tables.move_slot, tables.move_source, tables.move_mark
     first_report = tables.first_report
-    nodes, seconds, used = arena.node, arena.second, arena.used
+    nodes, seconds, used, groups = arena.node, arena.second, arena.used, arena.groups
     configuration, slots, count, epoch = (
         partitions.configuration,
         partitions.slots,
@@ -141,7 +144,6 @@ def advance(
     positions, base, sparse = batch.positions, batch.base, len(batch.positions) > 0
     keyed, share, share_mask, consume = rules.keyed, rules.share, rules.share_mask, rules.consume
     counted = keyed and rules.events != NO_BOUND
-    scratch = np.empty(slots.shape[1], dtype=np.int64)
     total = len(classes)
     i = registers[CURSOR]
     while i < total:
@@ -172,7 +174,7 @@ def advance(
         stamp, second, low, low_second = _window(times, rules.events, rules.ticks, i, rank)
         if first_report[p + 1] > first_report[p] and position >= report_from:
             status = _report(
-                tables, nodes, seconds, slots[k], stack, output, registers, rules, p, position, low, low_second
+                tables, nodes, seconds, slots, k, stack, output, registers, rules, p, position, low, low_second
             )
             if status != DONE:
                 registers[CURSOR] = i
@@ -202,6 +204,8 @@ def advance(
             epoch[k] = registers[EPOCH]
         else:
             # The update: extends and joins the partial matches as the program says; constant time an event.
+            # Whether a list is still alive is as good as random, and a wrong guess of the processor costs more than
+            # the move: a new cell is written in any case, and stays only if what it extends is alive.
             previous = NOTHING
             for m in range(first, last):
                 slot, source, mark = move_slot[m], move_source[m], move_mark[m]
@@ -209,22 +213,26 @@ def advance(
                     scratch[slot] = NOTHING
                     previous = slot
                 event = (position << MARK_BITS) | mark
+                before = scratch[slot]
+                new = source < 0 or mark != 0
                 if source < 0:
+                    held = True
                     found = new_start(nodes, seconds, used, event, stamp, second)
                 else:
                     found = slots[k, source]
-                    if found == NOTHING or not alive(nodes, seconds, found, low, low_second):
-                        continue
+                    held = found != NOTHING
+                    found = max(found, 0)
+                    held &= alive(nodes, seconds, found, low, low_second)
                     if mark != 0:
                         found = new_cell(nodes, seconds, used, found, event)
-                before = scratch[slot]
-                if before == NOTHING:
-                    scratch[slot] = found
-                elif (source < 0 or mark != 0) and starts_later(nodes, seconds, found, before):
-                    nodes[found, REST] = before  # the cell is new: nothing else points to it yet
-                    scratch[slot] = found
+                        used[USED] -= not held
+                first_in_slot = before == NOTHING
+                if first_in_slot | (not held) | (new & starts_later(nodes, seconds, found, max(before, 0))):
+                    if new:
+                        nodes[found, REST] = before  # the cell is new: nothing else points to it yet
+                    scratch[slot] = found if held else before
                 else:
-                    scratch[slot] = join(nodes, seconds, used, before, found)
+                    scratch[slot] = join(nodes, seconds, used, groups, before, found)
             previous = NOTHING
             for m in range(first, last):
                 slot = move_slot[m]
@@ -255,19 +263,20 @@ def _window(times: Any, events: int, ticks: int, i: int, rank: int) -> tuple[int
     return time, rank, low, rank - events + 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _restart(configuration: Any, slots: Any, k: int) -> None:
     """No run is open: the empty configuration has the number 0."""
     configuration[k] = 0
     slots[k, :] = NOTHING
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _report(
     tables: Tables,
     nodes: Any,
     seconds: Any,
     slots: Any,
+    k: int,
     stack: Stack,
     output: Output,
     registers: Any,
@@ -306,7 +315,7 @@ def _report(
                 source, own_mark = tables.report_source[r], tables.report_mark[r]
                 path[0] = (position << MARK_BITS) | own_mark
                 if source >= 0:
-                    node, depth = slots[source], 1
+                    node, depth = slots[k, source], 1
                     if node != NOTHING and not alive(nodes, seconds, node, low, low_second):
                         node = NOTHING
                 elif match < len(start) and place < len(marked):
@@ -357,7 +366,7 @@ def _report(
     return status
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _weigh(
     path: Any, depth: int, offset: Any, marked: Any, match: int, place: int, reported: int, choose: int
 ) -> tuple[int, int, int, bool]:

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from ensue.automata.predicates import Machine
+from ensue.kernels.jit import kernel
 
 Codes = npt.NDArray[np.int64]
 States = npt.NDArray[np.uint16]
@@ -49,7 +49,7 @@ class RunningMachine:
         return next((target for mask, value, target in self._steps[state] if word & mask == value), 0)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _run(table: Any, classes: Any, keys: Any, states: Any, before: Any) -> None:
     keyed = len(keys) > 0
     for i in range(len(classes)):

@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from ensue.kernels.arena import MARK_BITS, MARK_MASK
+from ensue.kernels.jit import allocating, kernel
 
 #: The selectors of a query; with ALL no choice is left.
 CHOOSE_ALL, CHOOSE_NEXT, CHOOSE_LAST, CHOOSE_MAX = 0, 1, 2, 3
@@ -22,7 +22,7 @@ _FREE = -1
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def compare(path: Any, depth: int, position: Any, begin: int, end: int, choose: int) -> int:
     """1 where the support on the path is greater than the one from `begin` to `end`, -1 where it is less, else 0.
 
@@ -45,7 +45,7 @@ def compare(path: Any, depth: int, position: Any, begin: int, end: int, choose: 
     return 0 if other < begin or other == end else -1
 
 
-@njit(cache=True, nogil=True)
+@allocating
 def keep_best(
     start: Any,
     end: Any,
@@ -92,7 +92,7 @@ def keep_best(
     return kept
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _is_new(start: Any, offset: Any, position: Any, mark: Any, m: int, table: Any, number: Any) -> bool:
     """Whether match `m` is none of those in the table; then it is put there."""
     slot = number & np.uint64(len(table) - 1)
@@ -112,7 +112,7 @@ def _is_new(start: Any, offset: Any, position: Any, mark: Any, m: int, table: An
     return True
 
 
-@njit(cache=True, nogil=True)
+@allocating
 def _choose_largest(offset: Any, position: Any, first: int, chosen: Any) -> None:
     """MAX: those whose support is in no other's. Only a longer one can hold it, and of those a chosen one does."""
     count = len(chosen)
@@ -130,7 +130,7 @@ def _choose_largest(offset: Any, position: Any, first: int, chosen: Any) -> None
                 break
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _inside(offset: Any, position: Any, a: int, b: int) -> bool:
     """Whether the support of `a` is a part of that of `b`."""
     j = offset[b]
