@@ -193,7 +193,9 @@ def run_in_batch(spark: SparkSession, cases: Sequence[Case]) -> list[Counter[str
 
 def frame_of(spark: SparkSession, table: pa.Table) -> DataFrame:
     """The table as a DataFrame; a column without any value is one of integers."""
-    return spark.createDataFrame(with_types(table))
+    table = with_types(table)
+    # Without a schema, times without a zone would become times with one.
+    return spark.createDataFrame(table, spark_schema(table.schema))
 
 
 def with_types(table: pa.Table) -> pa.Table:

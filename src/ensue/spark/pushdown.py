@@ -43,8 +43,11 @@ class Pushdown:
         return any(isinstance(p, TypeIs) for p in self.local)
 
 
-def push_down(plan: Plan, events: Events, schema: Schema) -> Pushdown:
-    """The predicates that Spark SQL evaluates with our meaning, and what follows for the events."""
+def push_down(plan: Plan, events: Events, schema: Schema, *, items_look_back: bool) -> Pushdown:
+    """The predicates that Spark SQL evaluates with our meaning, and what follows for the events.
+
+    Where items look back, any event may be shown as the one before another: all travel, with all that items need.
+    """
     conditions: dict[Predicate, Column] = {}
     for p in plan.predicates:
         condition = _predicate(p, events, schema)
@@ -55,8 +58,10 @@ def push_down(plan: Plan, events: Events, schema: Schema) -> Pushdown:
     if bits:
         parts = [F.when(conditions[p], F.lit(1 << k)).otherwise(F.lit(0)) for p, k in bits.items()]
         word = reduce(lambda a, b: a.bitwiseOR(b), parts).cast(_integer(len(plan.predicates)))
-    guards = _known(_relevant(plan), conditions) if _may_prune(plan) else None
+    guards = _known(_relevant(plan), conditions) if _may_prune(plan) and not items_look_back else None
     shown = _known([t.guard for t in plan.automaton.transitions if t.marks], conditions)
+    if items_look_back:
+        shown = None
     return Pushdown(
         given=sum(1 << k for k in bits.values()),
         word=word,

@@ -180,7 +180,8 @@ def prepare(
     if frames.tick is None and classify(query).uses_time:
         raise DataError(no_unit(time))
     plan = plan_or_reason(checked)
-    pushdown = push_down(plan, frames, schema) if isinstance(plan, Plan) else _NOTHING
+    looks_back = any(c.function == "prev" for i in query.items or () for c in ast.find(i.expression, ast.Call))
+    pushdown = push_down(plan, frames, schema, items_look_back=looks_back) if isinstance(plan, Plan) else _NOTHING
     attributes = _travelling(checked, plan, pushdown, frames)
     return Job(frames, checked, plan, pushdown, batch_layout(query, plan, frames.tick), attributes)
 
