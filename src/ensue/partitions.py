@@ -44,6 +44,11 @@ class ValueNumbers:
         taken: Codes = numbers[encoded.indices.to_numpy(zero_copy_only=False)]
         return taken
 
+    def taken(self, numbers: Codes) -> pa.Array:
+        """The values of these numbers."""
+        assert self.values is not None
+        return self.values.take(pa.array(numbers))
+
     def _number(self, distinct: pa.Array) -> Codes:
         assert self.values is not None
         found = pc.index_in(distinct, value_set=self.values)
@@ -73,6 +78,18 @@ class KeyNumbers:
             # Both numbers are below 2^31: no stream has more distinct values than Arrow can index.
             codes = pairs.encode(pa.array((codes << 32) | numbers.encode(column)))
         return codes
+
+    def keep(self, codes: Codes) -> None:
+        """Forgets all keys but those of these numbers, which are numbered anew in this order."""
+        columns: list[pa.Array] = []
+        for numbers, pairs in zip(self.columns[:0:-1], self.pairs[::-1], strict=True):
+            both = pairs.taken(codes).to_numpy()
+            columns.append(numbers.taken(both & 0xFFFFFFFF))
+            codes = both >> 32
+        columns.append(self.columns[0].taken(codes))
+        self.columns = [ValueNumbers() for _ in self.columns]
+        self.pairs = [ValueNumbers() for _ in self.pairs]
+        self.encode(columns[::-1])
 
 
 def partition_codes(stream: EventStream, attributes: Sequence[str]) -> Codes:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from ensue.errors import EngineError
 from ensue.kernels import evaluate
-from ensue.kernels.arena import USED, Arena, new_arena
+from ensue.kernels.arena import NOTHING, USED, Arena, new_arena
 from ensue.kernels.evaluate import Partitions
 from ensue.kernels.programs import EMPTY
 
@@ -26,6 +26,7 @@ def save(runner: Runner) -> bytes:
     """The state between two batches, without what its windows have left behind."""
     evaluator, reader = runner.evaluator, runner.reader
     evaluator.collect(runner.position)
+    drop_idle_keys(runner)
     evaluator.partitions.configuration[:] = evaluator.programs.forget(evaluator.partitions.configuration)
     header = {
         "version": VERSION,
@@ -55,6 +56,22 @@ def save(runner: Runner) -> bytes:
     file = io.BytesIO()
     np.savez(file, **arrays)
     return file.getvalue()
+
+
+def drop_idle_keys(runner: Runner) -> None:
+    """Forgets the keys that no partial match is open for, where they are more than half of all.
+
+    Such a key is as good as one that never came, unless events are looked back to: those of every key are kept.
+    """
+    evaluator, keys = runner.evaluator, runner.reader.keys
+    if not evaluator.rules.keyed or runner.reader.classifier.look_back.wanted:
+        return
+    known = len(keys)
+    busy = np.flatnonzero((evaluator.partitions.slots[:known] != NOTHING).any(axis=1))
+    if 2 * len(busy) >= known:
+        return
+    keys.keep(busy)
+    evaluator.partitions = Partitions(*(part[busy] for part in evaluator.partitions))
 
 
 def load(runner: Runner, state: bytes) -> None:
