@@ -27,10 +27,22 @@ from ensue.spark.run import prepare
 
 BIG = 2**63 - 1
 INTEGERS = [None, 0, 1, -1, 2, 2**31, -(2**31), 2**53, 2**53 + 1, BIG, BIG - 1, -BIG - 1, -BIG]
-FLOATS = [None, 0.0, -0.0, 1.0, 0.1, float("nan"), float("inf"), -float("inf"), 5e-324, 1.8e308, 2.0**53, -2.0**63]
+FLOATS = [None, 0.0, -0.0, 1.0, 0.1, float("nan"), float("inf"), -float("inf"), 5e-324, 1.8e308, 2.0**53, -(2.0**63)]
 SINGLES = [None, 0.0, -0.0, 1.0, 0.1, float("nan"), float("inf"), 3.4e38, 1e-45, 16777216.0]
 SMALL = [None, 0, 1, -1, 127, -128]
-TEXTS = [None, "", "a", "A", "ab", "a%b", "a_b", "\N{LATIN SMALL LETTER A WITH DIAERESIS}", "\ue000", "\U0001f600", "\0"]
+TEXTS = [
+    None,
+    "",
+    "a",
+    "A",
+    "ab",
+    "a%b",
+    "a_b",
+    "\N{LATIN SMALL LETTER A WITH DIAERESIS}",
+    "\ue000",
+    "\U0001f600",
+    "\0",
+]
 FLAGS = [None, True, False]
 LITERALS = ["0", "1", "2", "9007199254740993", str(BIG), "0.0", "0.1", "1e308", "1.5"]
 

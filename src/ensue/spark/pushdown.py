@@ -249,9 +249,10 @@ def _compare(symbol: str, left: tuple[Column, Kind], right: tuple[Column, Kind])
     a, b, kind = _alike(left, right)
     found = _COMPARE[symbol](a, b)
     if kind is Kind.FLOAT:
-        # Spark holds NaN for equal to itself and greater than any number; IEEE, and we, compare it with nothing.
+        # Spark holds NaN for equal to itself and greater than any number; IEEE, and we, compare it with nothing. With
+        # NULL on the other side it is NULL still, and so may be negated.
         nan = F.isnan(a) | F.isnan(b)
-        found = (found | nan) if symbol == "<>" else (found & ~nan)
+        found = (found | (nan & found.isNotNull())) if symbol == "<>" else (found & (~nan | found.isNull()))
     return found
 
 
