@@ -26,7 +26,7 @@ from ensue.spark.batch import run_batch
 from ensue.spark.frames import Events, as_schema, check_stream, quoted, read_frames
 from ensue.spark.layout import Layout, batch_layout
 from ensue.spark.pushdown import Pushdown, push_down
-from ensue.spark.recipe import HASH, TIE, TIME, TYPE, WORD, Recipe
+from ensue.spark.recipe import HASH, TIE, TIME, TYPE, WORD, Recipe, travelling_name
 from ensue.spark.streaming import run_late, run_streaming
 from ensue.spark.types import arrow_schema, spark_schema
 
@@ -142,7 +142,7 @@ class Job:
             column = F.col(quoted(a))
             if down.relevant is None and down.markable is not None and a not in keys | down.local_attributes:
                 column = F.when(down.markable, column)
-            columns.append(column.alias(a))
+            columns.append(column.alias(travelling_name(a)))
         if down.word is not None:
             columns.append(down.word.alias(WORD))
         if down.needs_type or not isinstance(self.plan, Plan):
