@@ -126,7 +126,10 @@ def state_sizes(text: str, batches: list[list[dict[str, Any]]]) -> list[int]:
 def batches_of(keys: Any, count: int = 120, each: int = 20) -> list[list[dict[str, Any]]]:
     rng = Random("sizes")
     return [
-        [{"time": b * 2 + i // 10, "type": rng.choice("AAAC"), "k": keys(b, i), "v": rng.randrange(9)} for i in range(each)]
+        [
+            {"time": b * 2 + i // 10, "type": rng.choice("AAAC"), "k": keys(b, i), "v": rng.randrange(9)}
+            for i in range(each)
+        ]
         for b in range(count)
     ]
 

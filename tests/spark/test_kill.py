@@ -18,10 +18,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
 
+import kill_stream
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import kill_stream
 
 import ensue
 
@@ -43,7 +43,9 @@ def write_source(folder: Path, rng: Random) -> pa.Table:
         }
         for n in range(FILES * EVENTS_A_FILE)
     ]
-    schema = pa.schema([("time", pa.timestamp("us", "UTC")), ("type", pa.string()), ("k", pa.int32()), ("n", pa.int64())])
+    schema = pa.schema(
+        [("time", pa.timestamp("us", "UTC")), ("type", pa.string()), ("k", pa.int32()), ("n", pa.int64())]
+    )
     sent = sorted(events, key=lambda e: e["time"] + timedelta(seconds=rng.random()))
     last = {"time": T0 + timedelta(days=1), "type": "C", "k": 0, "n": -1}
     batches = [sent[i : i + EVENTS_A_FILE] for i in range(0, len(sent), EVENTS_A_FILE)]
@@ -131,7 +133,7 @@ def test_no_match_is_lost_and_none_is_doubled(tmp_path):
             # A step on, so that ten kills are spread over the stream and each finds work done since the last.
             assert wait_until(lambda done=done: commits(tmp_path) > done, child, 240), (tmp_path / "log").read_text()
             if kill in WORKERS:
-                assert wait_until(lambda: a_worker(child.pid) is not None, child, 60)
+                assert wait_until(lambda child=child: a_worker(child.pid) is not None, child, 60)
                 os.kill(a_worker(child.pid), signal.SIGKILL)
                 killed["worker"] += 1
                 continue

@@ -1,6 +1,6 @@
 """The program that test_kill.py kills: a stream from files to files.
 
-    kill_stream.py folder    reads folder/source, writes folder/sink and, at the end, folder/matches
+kill_stream.py folder    reads folder/source, writes folder/sink and, at the end, folder/matches
 """
 
 import json

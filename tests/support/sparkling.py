@@ -7,6 +7,7 @@ A job costs half a second and a stream several seconds, whatever they do; so the
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 import os
 from collections import Counter
@@ -20,7 +21,6 @@ from random import Random
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -243,9 +243,7 @@ def events_of(source: DataFrame, case: Case, number: int) -> DataFrame:
     # The condition on the time keeps Spark from moving the filter below the watermark: each case has all cases' one.
     mine = source.filter((F.col("number") == number) | F.col("at").isNull())
     event = F.from_json("event", schema, {**_TIMES, "mode": "FAILFAST"})
-    columns = [
-        F.col("at").alias(n) if n == case.time else event.getField(n).alias(n) for n in case.table.column_names
-    ]
+    columns = [F.col("at").alias(n) if n == case.time else event.getField(n).alias(n) for n in case.table.column_names]
     return mine.select(*columns)
 
 
@@ -260,7 +258,7 @@ def write_files(cases: Sequence[Case], folder: Path, rng: Random, files: int, di
             sent.append((at + timedelta(seconds=rng.uniform(0, disorder)), i, at, text))
     sent.sort(key=lambda row: row[0])
     cuts = [0, *sorted(rng.randrange(len(sent) + 1) for _ in range(files - 1)), len(sent)]
-    batches = [[row[1:] for row in sent[a:b]] for a, b in zip(cuts, cuts[1:], strict=False)]
+    batches = [[row[1:] for row in sent[a:b]] for a, b in itertools.pairwise(cuts)]
     for batch in batches:
         rng.shuffle(batch)
     for k, batch in enumerate([*batches, [(-1, FAR, None)]]):
@@ -275,8 +273,3 @@ def write_file(path: Path, rows: Sequence[tuple[int, datetime, str | None]], nth
     pq.write_table(pa.table([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema=schema), hidden)
     os.utime(hidden, (1_700_000_000 + nth, 1_700_000_000 + nth))
     hidden.rename(path)
-
-
-def seconds(table: pa.Table, column: str) -> list[float]:
-    """Times as seconds after the start."""
-    return [t / 1e6 for t in pc.cast(table.column(column), pa.int64()).to_pylist()]
