@@ -18,7 +18,7 @@ from ensue.logic.clauses import NotUnary
 from ensue.logic.outputs import projected
 from ensue.logic.related import Condition, print_condition, take_out, variables_in
 from ensue.logic.tied import tied
-from ensue.plan.window import Window, peel_windows
+from ensue.logic.window import Window, peel_windows
 from ensue.rewrite import RULES, rewrite
 from ensue.rewrite.lift_windows import lift_windows
 

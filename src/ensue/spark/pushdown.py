@@ -43,8 +43,11 @@ class Pushdown:
         return any(isinstance(p, TypeIs) for p in self.local)
 
 
-def push_down(plan: Plan, events: Events, schema: Schema) -> Pushdown:
-    """The predicates that Spark SQL evaluates with our meaning, and what follows for the events."""
+def push_down(plan: Plan, events: Events, schema: Schema, *, items_look_back: bool) -> Pushdown:
+    """The predicates that Spark SQL evaluates with our meaning, and what follows for the events.
+
+    Where items look back, any event may be shown as the one before another: all travel, with all that items need.
+    """
     conditions: dict[Predicate, Column] = {}
     # What is told of earlier events asks for predicates of its own; it is all evaluated in one place.
     for p in [] if plan.machines else plan.predicates:
@@ -56,8 +59,10 @@ def push_down(plan: Plan, events: Events, schema: Schema) -> Pushdown:
     if bits:
         parts = [F.when(conditions[p], F.lit(1 << k)).otherwise(F.lit(0)) for p, k in bits.items()]
         word = reduce(lambda a, b: a.bitwiseOR(b), parts).cast(_integer(len(plan.predicates)))
-    guards = _known(_relevant(plan), conditions) if _may_prune(plan) else None
+    guards = _known(_relevant(plan), conditions) if _may_prune(plan) and not items_look_back else None
     shown = _known([t.guard for t in plan.automaton.transitions if t.marks], conditions)
+    if items_look_back:
+        shown = None
     return Pushdown(
         given=sum(1 << k for k in bits.values()),
         word=word,
@@ -253,9 +258,10 @@ def _compare(symbol: str, left: tuple[Column, Kind], right: tuple[Column, Kind])
     a, b, kind = _alike(left, right)
     found = _COMPARE[symbol](a, b)
     if kind is Kind.FLOAT:
-        # Spark holds NaN for equal to itself and greater than any number; IEEE, and we, compare it with nothing.
+        # Spark holds NaN for equal to itself and greater than any number; IEEE, and we, compare it with nothing. With
+        # NULL on the other side it is NULL still, and so may be negated.
         nan = F.isnan(a) | F.isnan(b)
-        found = (found | nan) if symbol == "<>" else (found & ~nan)
+        found = (found | (nan & found.isNotNull())) if symbol == "<>" else (found & (~nan | found.isNull()))
     return found
 
 
