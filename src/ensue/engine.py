@@ -3,7 +3,8 @@
 A windowed query is cut into slices of the stream; a slice starts as much earlier as its window reaches back, and
 reports only what ends inside it. Where a window is no bound in the stream, as with a count of a partition's events, a
 query with partitions is shared out by key: every thread steps over all events and takes its own keys. Either way the
-answer and its order are those of one thread.
+answer and its order are those of one thread. What depends on the whole stream before
+an event (a selector inside the pattern) is not cut.
 """
 
 from __future__ import annotations
@@ -21,10 +22,13 @@ from ensue.found import Found, joined
 from ensue.language import ast
 from ensue.logic.check import Checked
 from ensue.plan import Plan, compile_plan
+from ensue.related import finished
 
 #: Large enough that the work around a batch does not show, small enough for its columns to stay in the cache; chunks
 #: of a Parquet file's columns have as many rows.
 BATCH = 1 << 17
+#: Where matches are judged once they are whole, fewer wait to be judged.
+BATCH_OF_RELATIONS = 1 << 16
 #: Below so many events a second thread costs more than it brings.
 SMALL = 1 << 16
 
@@ -40,10 +44,8 @@ def run_plan(
     plan: Plan, stream: EventStream, *, threads: int | None = None, batch: int = BATCH, progress: Progress | None = None
 ) -> Found:
     """The complex events of a plan; `threads` None takes all cores."""
-    from ensue.kernels.compiled import say_if_not_compiled  # numba is loaded where it is used
-
-    say_if_not_compiled()
     threads = os.cpu_count() or 1 if threads is None else threads
+    batch = min(batch, BATCH_OF_RELATIONS) if plan.related else batch
     if threads > 1 and plan.query.consume is not ast.Consume.ANY:
         slices = list(_slices(plan, stream, threads, batch))
         if len(slices) > 1:
@@ -59,9 +61,9 @@ def _in_one(plan: Plan, stream: EventStream, batch: int, progress: Progress | No
     runner = Runner(plan, stream.tick)
     found: list[Found] = []
     for start in range(0, len(stream), batch):
-        found.append(runner.push(stream.slice(start, batch)))
+        found.append(finished(runner.push(stream.slice(start, batch)), plan, stream))
         _tell(progress, start + batch, len(stream))
-    return joined(found, plan.reported_marks)
+    return joined(found, plan.final_marks)
 
 
 def _tell(progress: Progress | None, done: int, total: int) -> None:
@@ -85,15 +87,15 @@ def _shared_out(plan: Plan, stream: EventStream, threads: int, batch: int, progr
             # The next batch is read while the threads step over this one.
             events = reader.read(stream.slice(start, batch), start) if start < len(stream) else None
             if stepping:
-                found.append(_by_end([s.result() for s in stepping], plan))
+                found.append(finished(_by_end([s.result() for s in stepping], plan), plan, stream))
                 _tell(progress, start, len(stream))
             stepping = [pool.submit(e.step, events) for e in evaluators] if events is not None else []
-    return joined(found, plan.reported_marks)
+    return joined(found, plan.final_marks)
 
 
 def _by_end(shares: list[Found], plan: Plan) -> Found:
     """All matches with one end are of one partition, so of one thread: a stable sort keeps their order."""
-    together = joined(shares, plan.reported_marks)
+    together = joined(shares, plan.marks)
     return together.in_order(np.argsort(together.end, kind="stable"))
 
 
@@ -114,7 +116,7 @@ def _slices(plan: Plan, stream: EventStream, threads: int, batch: int) -> Iterat
     total = len(stream)
     whole = _Slice(0, 0, total)
     reach = _Reach.of(plan, stream.tick)
-    if reach is None or plan.query.consume is not ast.Consume.NONE or total < SMALL:
+    if reach is None or plan.machines or plan.query.consume is not ast.Consume.NONE or total < SMALL:
         yield whole
         return
     # Slices start where batches do, if there are enough: so the columns need not be put together from their chunks.
@@ -169,10 +171,11 @@ def _sliced(plan: Plan, stream: EventStream, slices: list[_Slice], batch: int, p
         starts = [*([part.warm] if part.warm < part.first else []), *range(part.first, part.last, batch), part.last]
         for start, end in itertools.pairwise(starts):
             events = stream.slice(start, end - start)
-            found.append(evaluator.step(reader.read(events, start), report_from=part.first))
+            stepped = evaluator.step(reader.read(events, start), report_from=part.first)
+            found.append(finished(stepped, plan, stream))
             done[number] = start + len(events) - part.warm
             _tell(progress, sum(done), len(stream))
-        return joined(found, plan.reported_marks)
+        return joined(found, plan.final_marks)
 
     with ThreadPoolExecutor(len(slices)) as pool:
-        return joined(list(pool.map(run, range(len(slices)))), plan.reported_marks)
+        return joined(list(pool.map(run, range(len(slices)))), plan.final_marks)

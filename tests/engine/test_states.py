@@ -71,7 +71,7 @@ def test_dropping_idle_keys_changes_no_match_at_any_cut(text, monkeypatch):
                 runner.drop_idle()
             elif rng.random() < 0.3:
                 runner.load(runner.save())
-        assert found_events(joined(found, plan.reported_marks)) == wanted
+        assert found_events(joined(found, plan.marks)) == wanted
 
 
 @pytest.mark.parametrize("as_key", [pa.array, lambda keys: pa.array([f"customer {k}" for k in keys.tolist()])])

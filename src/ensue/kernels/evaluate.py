@@ -28,8 +28,8 @@ from ensue.kernels.arena import (
     new_start,
     starts_later,
 )
-from ensue.kernels.choose import CHOOSE_ALL, LENGTH, VISIT, Choice, find_best
 from ensue.kernels.jit import kernel
+from ensue.kernels.select import CHOOSE_ALL, CHOOSE_MAX, compare, keep_best
 
 # Why the evaluator stopped.
 DONE, NEEDS_PROGRAM, NEEDS_NODES, NEEDS_OUTPUT, NEEDS_STACK = 0, 1, 2, 3, 4
@@ -90,7 +90,8 @@ class Rules(NamedTuple):
     ticks: int
     limit: int
     consume: int
-    choose: int  # the selector that finds the best support
+    choose: int  # the selector that has a choice left at the end of a match
+    hidden: int  # the mark of events that only this choice looks at
 
 
 class Output(NamedTuple):
@@ -118,7 +119,6 @@ def advance(
     partitions: Partitions,
     scratch: Any,
     stack: Stack,
-    choice: Choice,
     output: Output,
     registers: Any,
     batch: Batch,
@@ -173,30 +173,29 @@ def advance(
         rank = count[k] if counted else position
         stamp, second, low, low_second = _window(times, rules.events, rules.ticks, i, rank)
         if first_report[p + 1] > first_report[p] and position >= report_from:
-            if rules.choose != CHOOSE_ALL and registers[REPORTING] == 0:
-                reports = slice(first_report[p], first_report[p + 1])
-                sources, marks = tables.report_source[reports], tables.report_mark[reports]
-                find_best(nodes, seconds, slots[k], sources, marks, position, low, low_second, rules.choose, choice)
             status = _report(
-                tables,
-                nodes,
-                seconds,
-                slots,
-                k,
-                stack,
-                choice,
-                output,
-                registers,
-                rules.limit,
-                rules.choose != CHOOSE_ALL,
-                p,
-                position,
-                low,
-                low_second,
+                tables, nodes, seconds, slots, k, stack, output, registers, rules, p, position, low, low_second
             )
             if status != DONE:
                 registers[CURSOR] = i
                 return status
+            if rules.choose != CHOOSE_ALL and registers[REPORTED] > 0:
+                matches = registers[MATCHES]
+                done = matches - registers[REPORTED]
+                kept = keep_best(
+                    output.start,
+                    output.end,
+                    output.offset,
+                    output.position,
+                    output.mark,
+                    done,
+                    matches,
+                    rules.choose,
+                    rules.hidden,
+                    rules.limit,
+                )
+                registers[REPORTED] = kept - done
+                registers[MATCHES], registers[POSITIONS] = kept, output.offset[kept]
         if consume != CONSUME_NONE and registers[REPORTED] > 0:
             # All open runs started at or before this event: none may be reported any more.
             if consume == CONSUME_ANY:
@@ -279,11 +278,9 @@ def _report(
     slots: Any,
     k: int,
     stack: Stack,
-    choice: Choice,
     output: Output,
     registers: Any,
-    limit: int,
-    chosen: bool,
+    rules: Rules,
     p: int,
     position: int,
     low: int,
@@ -292,9 +289,11 @@ def _report(
     """Writes every complex event that ends here; resumes an enumeration that was cut short.
 
     REPORTING counts the reports of the program that were begun, NODE is the list to visit next; they and the rest of
-    the enumeration's state are kept in local variables and put into the registers when it is left. With `chosen`,
-    only complex events with the support in `choice` are written.
+    the enumeration's state are kept in local variables and put into the registers when it is left.
     """
+    choose = rules.choose
+    limit = rules.limit if choose == CHOOSE_ALL else 0  # a choice comes before it
+    one_support = choose != CHOOSE_ALL and choose != CHOOSE_MAX
     first = tables.first_report[p]
     reports = tables.first_report[p + 1] - first
     pending, pending_depth, path = stack.node, stack.depth, stack.path
@@ -302,7 +301,6 @@ def _report(
     reporting, node, depth = registers[REPORTING], registers[NODE], registers[DEPTH]
     stacked, reported = registers[STACKED], registers[REPORTED]
     match, place = registers[MATCHES], registers[POSITIONS]
-    support, fit, length, epoch = choice.support, choice.fit, choice.state[LENGTH], choice.state[VISIT]
     status = DONE
     while True:
         if node == NOTHING:
@@ -316,17 +314,17 @@ def _report(
                 r = first + reporting
                 source, own_mark = tables.report_source[r], tables.report_mark[r]
                 path[0] = (position << MARK_BITS) | own_mark
-                if chosen and own_mark != 0 and (length == 0 or support[0] != position):
-                    pass  # the best support does not have this event
-                elif chosen and source < 0 and length != (own_mark != 0):
-                    pass
-                elif source >= 0:
+                if source >= 0:
                     node, depth = slots[k, source], 1
                     if node != NOTHING and not alive(nodes, seconds, node, low, low_second):
                         node = NOTHING
                 elif match < len(start) and place < len(marked):
-                    match, place = _write(path, start, end, offset, marked, mark, match, place, 0, position)
-                    reported += 1
+                    beaten = False
+                    if one_support:
+                        match, place, reported, beaten = _weigh(path, 0, offset, marked, match, place, reported, choose)
+                    if not beaten:
+                        match, place = _write(path, start, end, offset, marked, mark, match, place, 0, position)
+                        reported += 1
                 else:
                     status = NEEDS_OUTPUT
                     break
@@ -348,22 +346,15 @@ def _report(
         if event == GROUP:
             node = child
             continue
-        if chosen:
-            place_in_support = depth - 1 + (path[0] & MARK_MASK != 0)
-            if event & MARK_MASK == 0:
-                wrong = place_in_support != length
-            elif place_in_support >= length or support[place_in_support] != event >> MARK_BITS:
-                wrong = True
-            else:
-                wrong = fit[node] != epoch
-            if wrong:
-                node = NOTHING
-                continue
         path[depth] = event
         if complete:
+            node = NOTHING
+            if one_support:
+                match, place, reported, beaten = _weigh(path, depth, offset, marked, match, place, reported, choose)
+                if beaten:
+                    continue
             match, place = _write(path, start, end, offset, marked, mark, match, place, depth, position)
             reported += 1
-            node = NOTHING
             if limit > 0 and reported == limit:
                 stacked = 0
         else:
@@ -373,6 +364,23 @@ def _report(
     registers[STACKED], registers[REPORTED] = stacked, reported
     registers[MATCHES], registers[POSITIONS] = match, place
     return status
+
+
+@kernel
+def _weigh(
+    path: Any, depth: int, offset: Any, marked: Any, match: int, place: int, reported: int, choose: int
+) -> tuple[int, int, int, bool]:
+    """Compares what is on the path with the best of this end so far; what it beats is taken back.
+
+    Gives where to write next, how many of this end are written, and whether it is beaten itself.
+    """
+    if reported == 0:
+        return match, place, reported, False
+    best = match - reported
+    order = compare(path, depth, marked, offset[best], offset[best + 1], choose)
+    if order > 0:
+        return best, offset[best], 0, False
+    return match, place, reported, order < 0
 
 
 @njit(cache=True, nogil=True, inline="always")

@@ -50,6 +50,8 @@ def save(runner: Runner) -> bytes:
     }
     for i, texts in enumerate(reader.keys.texts):
         arrays |= {f"text_{i}": texts.data, f"text_end_{i}": texts.end}
+    for i, machine in enumerate(reader.classifier.machines):
+        arrays[f"machine_{i}"] = machine.states
     header = {
         "version": VERSION,
         "query": runner.fingerprint,
@@ -114,7 +116,9 @@ def _put(runner: Runner, header: dict[str, Any], arrays: dict[str, Any]) -> None
         _or_zeros(arrays["count"], len(slots)),
         _or_zeros(arrays["epoch"], len(slots)),
     )
-    evaluator.use(_arena(arrays["node"], arrays["second"], evaluator.arena))
+    evaluator.arena = _arena(arrays["node"], arrays["second"], evaluator.arena)
+    for i, machine in enumerate(reader.classifier.machines):
+        machine.states = arrays[f"machine_{i}"].copy()
     for i, texts in enumerate(reader.keys.texts):
         texts.use(arrays[f"text_{i}"], arrays[f"text_end_{i}"])
     reader.keys.use(arrays["keys"])

@@ -13,6 +13,7 @@ from ensue.events import EventStream, as_integers, one_chunk
 from ensue.language import ast
 from ensue.language.printer import print_query
 from ensue.logic.check import Checked
+from ensue.logic.tied import tied
 from ensue.pipeline import plan_or_reason
 from ensue.plan import Plan
 from ensue.running import RunningQuery
@@ -21,6 +22,20 @@ from ensue.running import RunningQuery
 TIME, TYPE, WORD, TIE, HASH = "__ensue_time", "__ensue_type", "__ensue_word", "__ensue_tie", "__ensue_hash"
 #: The column that holds an event's slice; it never leaves Python.
 SLICE = "\0slice"
+
+
+_SPELLED = "__ensue_named_"
+
+
+def travelling_name(attribute: str) -> str:
+    """The name under which an attribute travels: PySpark reads one with dots as a path, so such are spelled in hex."""
+    return attribute if attribute.isidentifier() else _SPELLED + attribute.encode().hex()
+
+
+def with_own_names(table: pa.Table) -> pa.Table:
+    """The travelling columns with the names that the user gave them."""
+    names = [bytes.fromhex(n[len(_SPELLED) :]).decode() if n.startswith(_SPELLED) else n for n in table.column_names]
+    return table.rename_columns(names)
 
 
 @dataclass(frozen=True)
@@ -42,7 +57,7 @@ class Recipe:
             one_chunk(table.column(WORD)).to_numpy(zero_copy_only=False).astype(np.uint64) if WORD in names else None
         )
         return EventStream(
-            table.drop_columns([c for c in (TIME, TYPE, WORD, TIE, HASH) if c in names]),
+            with_own_names(table.drop_columns([c for c in (TIME, TYPE, WORD, TIE, HASH) if c in names])),
             table.column(TYPE) if TYPE in names else nothing,
             as_integers(shown),
             self.tick,
@@ -56,8 +71,9 @@ class Recipe:
     @cached_property
     def by_slice(self) -> Recipe:
         """The same query in each slice: a slice is one more key."""
-        query = replace(self.checked.query, partition=(ast.PartitionKey(SLICE), *self.checked.query.partition))
-        checked = replace(self.checked, query=query)
+        evaluated = tied(self.checked)
+        query = replace(evaluated.query, partition=(ast.PartitionKey(SLICE), *evaluated.query.partition))
+        checked = replace(evaluated, query=query)
         return replace(self, checked=checked, plan=plan_or_reason(checked))
 
     def rows(self, table: pa.Table) -> pa.Table:
