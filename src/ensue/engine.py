@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 import os
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -153,8 +154,8 @@ class _Reach:
         if self.events is not None:
             earliest = first - self.events + 1
         if self.ticks is not None and first < len(stream):
-            since = max(int(stream.times[first]) - self.ticks, int(np.iinfo(np.int64).min))
-            earliest = max(earliest, int(np.searchsorted(stream.times, since)))
+            since = stream.time_at(first) - self.ticks
+            earliest = max(earliest, bisect_left(range(first), since, key=stream.time_at))
         return max(0, earliest - self.looked_back)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ class EventStream:
 
     table: pa.Table
     types: pa.ChunkedArray  # the type of each event, as strings
-    times: npt.NDArray[np.int64]
+    ticks: npt.NDArray[np.int64] | None  # what `times` are; None: the integers of `time_column`
     tick: int | None  # nanoseconds of one step of `times`; None where the unit is not known
     time_column: pa.ChunkedArray  # what start_time and end_time show
     #: The truth of some predicates of the plan, evaluated before the events came here: bit `k` is predicate `k`.
@@ -39,12 +40,21 @@ class EventStream:
     def schema(self) -> Schema:
         return Schema.of(self.table.schema)
 
+    @cached_property
+    def times(self) -> npt.NDArray[np.int64]:
+        """The time of each event. Of a long stream in chunks, ask its slices: they lie in one, and cost no copy."""
+        return as_integers(self.time_column) if self.ticks is None else self.ticks
+
+    def time_at(self, position: int) -> int:
+        """The time of one event."""
+        return int(self.slice(position, 1).times[0])
+
     def slice(self, start: int, length: int) -> EventStream:
         """The events from `start` on, `length` at most."""
         return EventStream(
             self.table.slice(start, length),
             self.types.slice(start, length),
-            self.times[start : start + length],
+            None if self.ticks is None else self.ticks[start : start + length],
             self.tick,
             self.time_column.slice(start, length),
             None if self.words is None else self.words[start : start + length],
@@ -91,8 +101,31 @@ def read_events(
     table = tables[0] if len(tables) == 1 else _merge(tables, streams)
     ordered = _in_order(table, tiebreak, merged=len(tables) > 1, timed=time is not None)
     shown, types = ordered.column(_TIME), ordered.column(_TYPE)
-    times, tick = _clock(shown, time, unit)
-    return EventStream(ordered.drop_columns([_TYPE, _TIME]), types, times, tick, shown)
+    return EventStream(ordered.drop_columns([_TYPE, _TIME]), types, None, _tick(shown, time, unit), shown)
+
+
+def taken(column: pa.ChunkedArray, positions: npt.NDArray[np.int64]) -> pa.ChunkedArray:
+    """The values at these positions. Arrow's own `take` first puts the whole column together from its chunks."""
+    if column.num_chunks <= 1:
+        return column.take(pa.array(positions))
+    begins = np.cumsum([0, *(len(c) for c in column.chunks)])
+    chunk_of = (np.searchsorted(begins, positions, side="right") - 1).astype(np.min_scalar_type(column.num_chunks))
+    order = None
+    if not (chunk_of[1:] >= chunk_of[:-1]).all():
+        order = np.argsort(chunk_of, kind="stable")
+        positions, chunk_of = positions[order], chunk_of[order]
+    cuts = np.searchsorted(chunk_of, np.arange(column.num_chunks + 1))
+    parts = [
+        chunk.take(pa.array(positions[first:last] - begin))
+        for chunk, begin, first, last in zip(column.chunks, begins, cuts, cuts[1:], strict=False)
+        if first < last
+    ]
+    found = pa.chunked_array(parts, column.type)
+    if order is None:
+        return found
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    return found.take(pa.array(place))
 
 
 def _check_names(**options: object) -> None:
@@ -246,18 +279,18 @@ def as_integers(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
     return integers
 
 
-def _clock(column: pa.ChunkedArray, time: str | None, unit: str | None) -> tuple[npt.NDArray[np.int64], int | None]:
-    ticks = as_integers(column)
+def _tick(column: pa.ChunkedArray, time: str | None, unit: str | None) -> int | None:
+    """Nanoseconds of one step of the time column; None where its unit is not known."""
     if time is None:
-        return ticks, None
+        return None
     if pa.types.is_integer(column.type):
         if unit is None:
-            return ticks, None
+            return None
         if unit.lower() not in UNITS:
             raise DataError(f"unknown unit of time '{unit}': {did_you_mean(unit, UNITS) or 'one of ' + listed(UNITS)}")
-        return ticks, NANOSECONDS[UNITS[unit.lower()]]
+        return NANOSECONDS[UNITS[unit.lower()]]
     if unit is not None:
         raise DataError(f"the time column '{time}' is of type {column.type} and has its unit already: leave out unit=")
     if pa.types.is_date32(column.type):
-        return ticks, NANOSECONDS["d"]
-    return ticks, NANOSECONDS["ms" if pa.types.is_date64(column.type) else column.type.unit]
+        return NANOSECONDS["d"]
+    return NANOSECONDS["ms" if pa.types.is_date64(column.type) else column.type.unit]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from ensue.events import EventStream, one_chunk
+from ensue.events import EventStream, one_chunk, taken
 from ensue.found import Found, Marks
 from ensue.kernels.masks import named_by_text, values
 from ensue.language import ast
@@ -77,9 +77,9 @@ class Matches:
     def _table(self) -> pa.Table:
         columns: dict[str, pa.ChunkedArray | pa.Array] = {}
         for key in self._checked.query.partition:
-            columns[key.attribute] = self._stream.table.column(key.attribute).take(pa.array(self.end))
-        columns["start_time"] = self._stream.time_column.take(pa.array(self.start))
-        columns["end_time"] = self._stream.time_column.take(pa.array(self.end))
+            columns[key.attribute] = taken(self._stream.table.column(key.attribute), self.end)
+        columns["start_time"] = taken(self._stream.time_column, self.start)
+        columns["end_time"] = taken(self._stream.time_column, self.end)
         for output in self._checked.outputs:
             columns[output.name] = self._column(output)
         return pa.table(columns)
@@ -89,7 +89,7 @@ class Matches:
         if output.whole is not None:
             return self._events_of(output.whole)
         if isinstance(e, ast.Attribute):  # the checks made sure that its variable is single
-            return self._stream.table.column(e.name).take(pa.array(self._marks_of(e.variable).positions))
+            return taken(self._stream.table.column(e.name), self._marks_of(e.variable).positions)
         assert output.type is not None, "a checked query over a known schema has types"
         column = self._at_once(e)
         if column is not None:
@@ -111,7 +111,7 @@ class Matches:
             return None
         terms = {print_expression(a): a for a in ast.find(e, ast.Attribute)}
         columns = {
-            text: one_chunk(self._stream.table.column(a.name).take(pa.array(self._marks_of(a.variable).positions)))
+            text: one_chunk(taken(self._stream.table.column(a.name), self._marks_of(a.variable).positions))
             for text, a in terms.items()
         }
         return values(named_by_text(e), columns, len(self))
