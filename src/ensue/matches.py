@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import html
 import importlib.util
-from collections.abc import Iterator
-from functools import cached_property
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -75,14 +77,19 @@ class Matches:
 
     @cached_property
     def _table(self) -> pa.Table:
-        columns: dict[str, pa.ChunkedArray | pa.Array] = {}
-        for key in self._checked.query.partition:
-            columns[key.attribute] = taken(self._stream.table.column(key.attribute), self.end)
-        columns["start_time"] = taken(self._stream.time_column, self.start)
-        columns["end_time"] = taken(self._stream.time_column, self.end)
-        for output in self._checked.outputs:
-            columns[output.name] = self._column(output)
-        return pa.table(columns)
+        table, times = self._stream.table, self._stream.time_column
+        made: dict[str, Callable[[], pa.ChunkedArray | pa.Array]] = {
+            **{k.attribute: partial(taken, table.column(k.attribute), self.end) for k in self._checked.query.partition},
+            "start_time": partial(taken, times, self.start),
+            "end_time": partial(taken, times, self.end),
+            **{o.name: partial(self._column, o) for o in self._checked.outputs},
+        }
+        if len(self) < _MANY:
+            return pa.table({name: make() for name, make in made.items()})
+        _ = self.marks  # made once, before several threads ask for it
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            columns = pool.map(lambda make: make(), made.values())
+            return pa.table(dict(zip(made, columns, strict=True)))
 
     def _column(self, output: Output) -> pa.ChunkedArray | pa.Array:
         e = output.expression
@@ -124,9 +131,9 @@ class Matches:
         """A whole variable: for each match the list of its events, structs of all input columns."""
         marks = self._marks_of(variable)
         attributes = [n for n in self._stream.table.column_names if not n.startswith("\0")]
-        taken = self._stream.table.select(attributes).take(pa.array(marks.positions))
-        columns = [one_chunk(c) for c in taken.columns]
-        fields = [f.with_type(c.type) for f, c in zip(taken.schema, columns, strict=True)]
+        table = self._stream.table.select(attributes)
+        columns = [one_chunk(taken(c, marks.positions)) for c in table.columns]
+        fields = [f.with_type(c.type) for f, c in zip(table.schema, columns, strict=True)]
         structs = pa.StructArray.from_arrays(columns, fields=fields)
         return pa.ListArray.from_arrays(pa.array(marks.offsets, pa.int32()), structs)
 
@@ -182,6 +189,8 @@ def _need(library: str) -> None:
 
 
 _SHOWN = 20
+#: From so many matches on, columns are made on several cores.
+_MANY = 1 << 16
 _WIDEST_CELL = 60
 
 
