@@ -49,7 +49,8 @@ def push_down(plan: Plan, events: Events, schema: Schema, *, items_look_back: bo
     Where items look back, any event may be shown as the one before another: all travel, with all that items need.
     """
     conditions: dict[Predicate, Column] = {}
-    for p in plan.predicates:
+    # What is told of earlier events asks for predicates of its own; it is all evaluated in one place.
+    for p in [] if plan.machines else plan.predicates:
         condition = _predicate(p, events, schema)
         if condition is not None:
             conditions[p] = condition
@@ -68,9 +69,15 @@ def push_down(plan: Plan, events: Events, schema: Schema, *, items_look_back: bo
         relevant=None if guards is None else _any_guard(guards, conditions),
         markable=None if shown is None else _any_guard(shown, conditions),
         pushed=tuple(conditions),
-        local=tuple(p for p in plan.predicates if p not in conditions),
+        local=tuple(p for p in _asked(plan) if p not in conditions),
         kept="all" if guards is None else f"where {' or '.join(map(print_guard, guards)) or 'nothing'}",
     )
+
+
+def _asked(plan: Plan) -> list[Predicate]:
+    """The predicates of the plan, and of what tells of earlier events."""
+    asked = [*plan.predicates, *(p for m in plan.machines for p in m.predicates)]
+    return [p for p in dict.fromkeys(asked) if isinstance(p, Test | TypeIs)]
 
 
 def _integer(bits: int) -> str:
@@ -88,7 +95,7 @@ def _may_prune(plan: Plan) -> bool:
         if isinstance(p, Test)
         for call in ast.find(p.expression, ast.Call)
     )
-    return plan.window.events is None and not looks_back
+    return plan.window.events is None and not looks_back and not plan.machines
 
 
 def _relevant(plan: Plan) -> list[Guard] | None:
@@ -148,6 +155,8 @@ class _NotInSql(Exception):
 def _predicate(p: Predicate, events: Events, schema: Schema) -> Column | None:
     if isinstance(p, TypeIs):
         return events.type_column == F.lit(p.name)
+    if not isinstance(p, Test):
+        return None
     try:
         column, kind = _value(p.expression, schema)
     except _NotInSql:
