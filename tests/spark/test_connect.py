@@ -1,4 +1,4 @@
-"""Spark Connect: the same queries through a server of Spark's, in a process of its own, for a session is one or the other."""
+"""Spark Connect: the same queries through a server of Spark's; in a process of its own, for this one has a session."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ T0 = datetime(2024, 1, 1, tzinfo=UTC)
 
 def events() -> pa.Table:
     times = pa.array([T0 + timedelta(seconds=n) for n in range(30)], pa.timestamp("us", "UTC"))
-    types = ["ABC"[n * n % 7 % 3] for n in range(30)]
+    types = ["ABC"[n // 3 % 3] for n in range(30)]
     return pa.table({"time": times, "type": types, "k": [n % 3 for n in range(30)], "n": list(range(30))})
 
 
@@ -45,7 +45,9 @@ def run(spark: SparkSession, folder: Path) -> dict[str, object]:
     batch = [(r.a, r.b) for r in matches.collect()]
     explained = ensue.query(QUERY).explain(spark.createDataFrame(table))
     (folder / "source").mkdir()
-    far = pa.table({"time": pa.array([T0 + timedelta(days=1)], pa.timestamp("us", "UTC")), "type": ["C"], "k": [0], "n": [-1]})
+    far = pa.table(
+        {"time": pa.array([T0 + timedelta(days=1)], pa.timestamp("us", "UTC")), "type": ["C"], "k": [0], "n": [-1]}
+    )
     for i, part in enumerate([table.slice(0, 12), table.slice(12), far]):
         pq.write_table(part, folder / "source" / f"{i}.parquet")
         os.utime(folder / "source" / f"{i}.parquet", (1_700_000_000 + i,) * 2)
