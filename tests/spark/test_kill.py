@@ -60,9 +60,9 @@ def write_source(folder: Path, rng: Random) -> pa.Table:
 def start(folder: Path) -> subprocess.Popen[bytes]:
     (folder / "running").unlink(missing_ok=True)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-    log = (folder / "log").open("ab")
     command = [sys.executable, "-W", "ignore", str(PROGRAM), str(folder)]
-    return subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
+    with (folder / "log").open("ab") as log:
+        return subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
 
 
 def wait_until(true, child: subprocess.Popen[bytes], seconds: float) -> bool:
