@@ -20,9 +20,12 @@ from ensue.found import Found, joined
 from ensue.language import ast
 from ensue.logic.check import Checked
 from ensue.plan import Plan, compile_plan
+from ensue.related import finished
 
 #: Large enough that the work around a batch does not show, small enough for progress to be seen.
 BATCH = 1 << 20
+#: Where matches are judged once they are whole, fewer wait to be judged.
+BATCH_OF_RELATIONS = 1 << 16
 #: Below so many events a second thread costs more than it brings.
 SMALL = 1 << 16
 
@@ -42,6 +45,7 @@ def run_plan(
 
     say_if_not_compiled()
     threads = os.cpu_count() or 1 if threads is None else threads
+    batch = min(batch, BATCH_OF_RELATIONS) if plan.related else batch
     if threads > 1 and plan.query.consume is not ast.Consume.ANY:
         if plan.query.partition:
             return _shared_out(plan, stream, threads, batch, progress)
@@ -57,9 +61,9 @@ def _in_one(plan: Plan, stream: EventStream, batch: int, progress: Progress | No
     runner = Runner(plan, stream.tick)
     found: list[Found] = []
     for start in range(0, len(stream), batch):
-        found.append(runner.push(stream.slice(start, batch)))
+        found.append(finished(runner.push(stream.slice(start, batch)), plan, stream))
         _tell(progress, start + batch, len(stream))
-    return joined(found, plan.reported_marks)
+    return joined(found, plan.final_marks)
 
 
 def _tell(progress: Progress | None, done: int, total: int) -> None:
@@ -83,10 +87,10 @@ def _shared_out(plan: Plan, stream: EventStream, threads: int, batch: int, progr
             # The next batch is read while the threads step over this one.
             events = reader.read(stream.slice(start, batch), start) if start < len(stream) else None
             if stepping:
-                found.append(_by_end([s.result() for s in stepping], plan))
+                found.append(finished(_by_end([s.result() for s in stepping], plan), plan, stream))
                 _tell(progress, start, len(stream))
             stepping = [pool.submit(e.step, events) for e in evaluators] if events is not None else []
-    return joined(found, plan.reported_marks)
+    return joined(found, plan.final_marks)
 
 
 def _by_end(shares: list[Found], plan: Plan) -> Found:
@@ -147,10 +151,11 @@ def _sliced(plan: Plan, stream: EventStream, slices: list[_Slice], batch: int, p
         found: list[Found] = []
         for start in range(part.warm, part.last, batch):
             events = stream.slice(start, min(batch, part.last - start))
-            found.append(evaluator.step(reader.read(events, start), report_from=part.first))
+            stepped = evaluator.step(reader.read(events, start), report_from=part.first)
+            found.append(finished(stepped, plan, stream))
             done[number] = start + len(events) - part.warm
             _tell(progress, sum(done), len(stream))
-        return joined(found, plan.reported_marks)
+        return joined(found, plan.final_marks)
 
     with ThreadPoolExecutor(len(slices)) as pool:
-        return joined(list(pool.map(run, range(len(slices)))), plan.reported_marks)
+        return joined(list(pool.map(run, range(len(slices)))), plan.final_marks)

@@ -9,6 +9,7 @@ from ensue.language import ast
 from ensue.language.printer import print_interval, print_pattern, print_query
 from ensue.logic.check import Checked
 from ensue.logic.classify import Fragment, classify
+from ensue.logic.related import print_condition
 from ensue.logic.scope import bindings
 from ensue.plan import Plan
 
@@ -25,7 +26,7 @@ def explain(
         "query": print_query(checked.query).splitlines(),
         "variables": _variables(checked.query.pattern),
         "result": _columns(checked),
-        "evaluation": [*_properties(classify(checked.query)), *_engine(plan)],
+        "evaluation": [*_properties(classify(checked.query)), *_keys(checked, plan), *_engine(plan)],
     }
     if isinstance(plan, Plan):
         width = max(len(rule) for rule, _ in plan.steps)
@@ -39,8 +40,20 @@ def explain(
 
 def _engine(plan: Plan | str) -> list[str]:
     if isinstance(plan, Plan):
-        return ["engine        automaton: constant time an event, then as long as the matches are"]
+        constant = "engine        automaton: constant time an event, then as long as the matches are"
+        if not plan.related:
+            return [constant]
+        judged = "; ".join(map(print_condition, plan.related))
+        return [f"{constant} before they are judged", f"judged        on whole matches: {judged}"]
     return ["engine        reference: time grows with all complex events of every part", f"because       {plan}"]
+
+
+def _keys(checked: Checked, plan: Plan | str) -> list[str]:
+    """The keys that equalities between events have become."""
+    if not isinstance(plan, Plan):
+        return []
+    new = [k.attribute for k in plan.query.partition if k not in checked.query.partition]
+    return [f"keys          {', '.join(new)}: equal in all events of a match, so a partition"] if new else []
 
 
 def _variables(pattern: ast.Pattern) -> list[str]:

@@ -150,6 +150,41 @@ class Found:
         piece = Piece(place(self.start), place(self.end), self.offset, place(self.position), self.mark)
         return Found((piece,), self.sets)
 
+    def only(self, variables: Variables) -> Found:
+        """With the marks of these variables alone; complex events that are the same then are one."""
+        sets = list(dict.fromkeys(s & variables for s in self.sets))
+        if sets == list(self.sets):
+            return self
+        number = {s: n for n, s in enumerate(sets)}
+        mark = np.array([number[s & variables] for s in self.sets], dtype=np.uint16)[self.mark]
+        shown = np.array([bool(s) for s in sets], dtype=np.bool_)[mark]
+        before = np.concatenate([[0], np.cumsum(shown)])
+        piece = Piece(self.start, self.end, before[self.offset], self.position[shown], mark[shown])
+        return Found((piece,), sets)._distinct()
+
+    def _distinct(self) -> Found:
+        """Each complex event once, where it stands first."""
+        lengths = np.diff(self.offset)
+        # Sorted by what they are, the same complex events are neighbours: by length, start and end, then mark by mark.
+        keys = [self.start, self.end, lengths]
+        for k in range(int(lengths.max(initial=0))):
+            there = lengths > k
+            places = np.where(there, self.offset[:-1] + k, 0)
+            keys += [np.where(there, column[places], -1) for column in (self.position, self.mark.astype(np.int64))]
+        order = np.lexsort(keys)
+        same = np.ones(len(self), dtype=np.bool_)
+        same[:1] = False
+        for key in keys:
+            same[1:] &= key[order][1:] == key[order][:-1]
+        return self if not same.any() else self.in_order(np.sort(order[~same]))
+
+    def first_of_each_end(self, limit: int | None) -> Found:
+        """At most so many matches for each end; they are in the order of their ends."""
+        if limit is None or not len(self):
+            return self
+        first = np.searchsorted(self.end, self.end)
+        return self.in_order(np.flatnonzero(np.arange(len(self)) - first < limit))
+
     def numbered(self, sets: Sequence[Variables]) -> Found:
         """The same matches with the sets of variables numbered as given."""
         number = {s: n for n, s in enumerate(sets)}

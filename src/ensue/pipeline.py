@@ -24,6 +24,7 @@ from ensue.language import ast
 from ensue.logic.check import Checked, check
 from ensue.logic.classify import classify
 from ensue.logic.outputs import attributes_used
+from ensue.logic.tied import tied
 from ensue.matches import Matches
 from ensue.plan import Plan, compile_plan
 
@@ -40,7 +41,7 @@ def evaluate_auto(checked: Checked, stream: EventStream, progress: Progress | No
         return automaton.run_plan(plan, stream, progress=progress)
     level = logging.WARNING if len(stream) >= LONG else logging.INFO
     log.log(level, "%s: the reference evaluates it, which is exact and slow on long streams", plan)
-    return reference.evaluate(checked, stream, progress)
+    return reference.evaluate(tied(checked), stream, progress)
 
 
 def plan_or_reason(checked: Checked) -> Plan | str:

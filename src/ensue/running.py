@@ -14,14 +14,17 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ensue.errors import EngineError
-from ensue.events import EventStream
+from ensue.events import EventStream, as_integers
 from ensue.found import Found
 from ensue.item_lookback import ItemLookBack
+from ensue.language import ast
 from ensue.logic.check import Checked
 from ensue.logic.outputs import attributes_shown
+from ensue.logic.tied import tied
 from ensue.matches import Matches
 from ensue.parcel import parcel, table_bytes, table_of, unparcel
 from ensue.plan import Plan
+from ensue.related import finished
 
 Positions = npt.NDArray[np.int64]
 #: Below so many kept events it does not pay to look which of them may leave.
@@ -65,10 +68,11 @@ class RunningQuery:
     """
 
     def __init__(self, checked: Checked, plan: Plan | str, tick: int | None, *, given: int = 0) -> None:
-        self._engine = engine_for(checked, plan, tick, given)
+        self._engine = engine_for(tied(checked), plan, tick, given)
         self._look_back = ItemLookBack(checked)
         self._checked = self._look_back.checked
-        self._shown = attributes_shown(self._checked.outputs, checked.query)
+        self._plan = plan
+        self._shown = attributes_kept(self._checked, plan)
         self._position = 0
         self._kept: pa.Table | None = None  # with each event's time and place in the stream
         self._few = _FEW
@@ -85,7 +89,11 @@ class RunningQuery:
         self._position += len(events)
         kept = self._kept = new if self._kept is None else pa.concat_tables([self._kept, new])
         places = kept.column(_PLACE).to_numpy()
-        rows = Matches(self._checked, _stream(kept), found.moved(lambda p: np.searchsorted(places, p))).to_arrow()
+        found = found.moved(lambda p: np.searchsorted(places, p))
+        stream = _stream(kept, events.tick)
+        if isinstance(self._plan, Plan):
+            found = finished(found, self._plan, stream)
+        rows = Matches(self._checked, stream, found).to_arrow()
         if len(kept) > 2 * self._few:
             self._forget()
             self._few = max(_FEW, len(self._kept))
@@ -132,11 +140,21 @@ class RunningQuery:
         self._position, self._kept, self._few = header["position"], kept, _FEW
 
 
+def attributes_kept(checked: Checked, plan: Plan | str) -> frozenset[str] | None:
+    """The attributes of events that matches need: to be judged, and to be shown. None where that is all of them."""
+    shown = attributes_shown(checked.outputs, checked.query)
+    if shown is None or not isinstance(plan, Plan):
+        return shown
+    return shown.union(
+        a.name for e in plan.related if isinstance(e, ast.Expression) for a in ast.find(e, ast.Attribute)
+    )
+
+
 _TIME, _PLACE = "\0time", "\0place"
 
 
-def _stream(kept: pa.Table) -> EventStream:
-    """The kept events as what rows are made of, which takes neither their types nor their times as numbers."""
+def _stream(kept: pa.Table, tick: int | None) -> EventStream:
+    """The kept events as what matches are judged by and rows are made of; neither takes their types."""
     types = pa.chunked_array([pa.nulls(len(kept), pa.string())])
-    table = kept.drop_columns([_TIME, _PLACE])
-    return EventStream(table, types, np.zeros(len(kept), dtype=np.int64), None, kept.column(_TIME))
+    times = kept.column(_TIME)
+    return EventStream(kept.drop_columns([_TIME, _PLACE]), types, as_integers(times), tick, times)

@@ -12,6 +12,7 @@ from ensue.found import Found, joined
 from ensue.kernels.runner import Runner
 from ensue.logic.check import Checked
 from ensue.plan import Plan, compile_plan
+from ensue.related import finished
 
 
 def plan_of(checked: Checked, *, rewriting: bool = True) -> Plan | None:
@@ -41,7 +42,7 @@ def found_events(found: Found) -> list[ComplexEvent]:
 
 
 def run_at_once(plan: Plan, stream: EventStream) -> list[ComplexEvent]:
-    return found_events(Runner(plan, stream.tick).push(stream))
+    return found_events(finished(Runner(plan, stream.tick).push(stream), plan, stream))
 
 
 def run_in_pieces(plan: Plan, stream: EventStream, rng: Random) -> list[ComplexEvent]:
@@ -51,10 +52,10 @@ def run_in_pieces(plan: Plan, stream: EventStream, rng: Random) -> list[ComplexE
     start = 0
     while start < len(stream):
         size = rng.choice([0, 1, 2, 3, len(stream)])
-        found.append(runner.push(stream.slice(start, size)))
+        found.append(finished(runner.push(stream.slice(start, size)), plan, stream))
         start += size
         if rng.random() < 0.3:
             state = runner.save()
             runner = Runner(plan, stream.tick)
             runner.load(state)
-    return found_events(joined(found, plan.reported_marks))
+    return found_events(joined(found, plan.final_marks))

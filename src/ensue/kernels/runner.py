@@ -114,7 +114,7 @@ class Evaluator:
             share_mask=shares - 1,
             events=evaluate.NO_BOUND if plan.window.events is None else plan.window.events,
             ticks=evaluate.NO_BOUND if ticks is None else ticks,
-            limit=0 if plan.chooses else plan.query.limit or 0,
+            limit=0 if plan.chooses or plan.related else plan.query.limit or 0,
             consume=_CONSUME[plan.query.consume],
             choose=_CHOOSE.get(plan.selector, CHOOSE_ALL),
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ensue.automata.build import Unsupported, build, project, strict
@@ -16,6 +16,8 @@ from ensue.language.printer import print_pattern, print_query
 from ensue.logic.check import Checked
 from ensue.logic.clauses import NotUnary
 from ensue.logic.outputs import projected
+from ensue.logic.related import Condition, print_condition, take_out, variables_in
+from ensue.logic.tied import tied
 from ensue.plan.window import Window, peel_windows
 from ensue.rewrite import RULES, rewrite
 from ensue.rewrite.lift_windows import lift_windows
@@ -36,7 +38,9 @@ class Plan:
     automaton: Automaton
     window: Window
     selector: ast.Selector
-    kept: Marks  # the variables that the items use
+    kept: Marks  # the variables that the items use, and those that conditions between events speak of
+    shown: Marks  # the variables that the items use
+    related: tuple[Condition, ...]  # what is judged on whole matches: the conditions between events
 
     @property
     def query(self) -> ast.Query:
@@ -63,28 +67,39 @@ class Plan:
         return list(dict.fromkeys(m & self.kept for m in self.marks)) if self.chooses else self.marks
 
     @cached_property
+    def final_marks(self) -> list[Marks]:
+        """The same once the conditions between events are judged and their variables left out."""
+        return list(dict.fromkeys(m & self.shown for m in self.reported_marks)) if self.related else self.reported_marks
+
+    @cached_property
     def fingerprint(self) -> str:
         """Tells plans apart whose saved states must not be mixed: other queries, and other rewritings of the same."""
-        texts = [print_query(self.query), print_pattern(self.steps[-1][1])]
+        related = map(print_condition, self.related)
+        texts = [print_query(self.query), print_pattern(self.steps[-1][1]), *related]
         return hashlib.sha256("\n".join(texts).encode()).hexdigest()
 
 
 def compile_plan(checked: Checked, *, rewriting: bool = True) -> Plan:
     """The plan of a query; raises QueryError where the automaton engine does not evaluate a part of it."""
+    steps = [("as written", checked.query.pattern)]
+    checked = _step(steps, "tie by equality", tied(checked)) if rewriting else checked
+    checked, related = _without_relations(checked)
+    _step(steps, "take out relations", checked)
+    steps += rewrite(checked.query.pattern, RULES if rewriting else ())[1:]
     query = checked.query
-    steps = rewrite(query.pattern, RULES if rewriting else ())
     try:
         selector, pattern = _peel_selector(query, steps[-1][1])
         pattern, window = peel_windows(pattern)
         automaton = build(pattern)
         if selector is ast.Selector.STRICT:
             automaton = strict.construct(automaton)
-        kept = projected(checked.outputs)
+        shown = projected(checked.outputs)
+        kept = shown.union(*map(variables_in, related))
         if selector not in CHOOSING:
             # The items project: determinisation then reports once what agrees on the variables that they use.
             # A selector that chooses does so before the projection, with all marks.
             automaton = project.construct(automaton, kept)
-        plan = Plan(checked, tuple(steps), fuse_tests(automaton), window, selector, kept)
+        plan = Plan(checked, tuple(steps), fuse_tests(automaton), window, selector, kept, shown, related)
         if len(plan.predicates) > MAX_PREDICATES:
             raise Unsupported(query, f"a query with more than {MAX_PREDICATES} different conditions")
         if len(plan.marks) > MAX_MARKS:
@@ -94,6 +109,25 @@ def compile_plan(checked: Checked, *, rewriting: bool = True) -> Plan:
         message = f"the automaton engine does not evaluate {e.what}"
         problem = Problem(ProblemKind.UNSUPPORTED, message, e.part.span, "engine='auto' takes one that does")
         raise QueryError(checked.text, [problem]) from None
+
+
+def _step(steps: list[tuple[str, ast.Pattern]], rule: str, checked: Checked) -> Checked:
+    """Notes the pattern if the rule has changed it."""
+    if checked.query.pattern != steps[-1][1]:
+        steps.append((rule, checked.query.pattern))
+    return checked
+
+
+def _without_relations(checked: Checked) -> tuple[Checked, tuple[Condition, ...]]:
+    """The query without conditions that relate events, and those: they are judged on whole matches.
+
+    Not where something is decided among complex events before: by a selector, or by consumption.
+    """
+    query = checked.query
+    if query.consume is not ast.Consume.NONE or query.selector in CHOOSING:
+        return checked, ()
+    pattern, related = take_out(query.pattern)
+    return replace(checked, query=replace(query, pattern=pattern)), related
 
 
 def _peel_selector(query: ast.Query, p: ast.Pattern) -> tuple[ast.Selector, ast.Pattern]:

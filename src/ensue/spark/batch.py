@@ -12,6 +12,8 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from ensue.matches import Matches
+from ensue.plan import Plan
+from ensue.related import finished
 from ensue.running import engine_for
 from ensue.spark.layout import Layout, Slices
 from ensue.spark.packing import PACKED, Batches, Packer, gathered, unpacked
@@ -53,6 +55,8 @@ class EvaluateSlices:
         begins = stream.table.column(SLICE).to_numpy() * self.slices.length
         for start in range(0, len(stream), _STEP):
             found = engine.push(stream.slice(start, _STEP))
+            if isinstance(self.by_slice.plan, Plan):
+                found = finished(found, self.by_slice.plan, stream)
             # What ends before its slice begins is the slice's before it to report.
             found = found.in_order(np.flatnonzero(stream.times[found.end] >= begins[found.end]))
             yield from _handed_back(Matches(self.recipe.checked, stream, found).to_arrow(), self.recipe)

@@ -13,6 +13,7 @@ from ensue.events import EventStream, as_integers, one_chunk
 from ensue.language import ast
 from ensue.language.printer import print_query
 from ensue.logic.check import Checked
+from ensue.logic.tied import tied
 from ensue.pipeline import plan_or_reason
 from ensue.plan import Plan
 from ensue.running import RunningQuery
@@ -56,8 +57,9 @@ class Recipe:
     @cached_property
     def by_slice(self) -> Recipe:
         """The same query in each slice: a slice is one more key."""
-        query = replace(self.checked.query, partition=(ast.PartitionKey(SLICE), *self.checked.query.partition))
-        checked = replace(self.checked, query=query)
+        evaluated = tied(self.checked)
+        query = replace(evaluated.query, partition=(ast.PartitionKey(SLICE), *evaluated.query.partition))
+        checked = replace(evaluated, query=query)
         return replace(self, checked=checked, plan=plan_or_reason(checked))
 
     def rows(self, table: pa.Table) -> pa.Table:

@@ -18,10 +18,12 @@ from ensue.found import Found
 from ensue.language import ast
 from ensue.logic.check import Checked, check
 from ensue.logic.classify import classify
-from ensue.logic.outputs import attributes_shown, attributes_used
+from ensue.logic.outputs import attributes_used
+from ensue.logic.tied import tied
 from ensue.matches import Matches
 from ensue.pipeline import no_unit, plan_or_reason
 from ensue.plan import Plan, peel_windows
+from ensue.running import attributes_kept
 from ensue.spark.batch import run_batch
 from ensue.spark.frames import Events, as_schema, check_stream, quoted, read_frames
 from ensue.spark.layout import Layout, batch_layout
@@ -132,11 +134,11 @@ class Job:
 
     def _selected(self, time: Column, frame: DataFrame | None = None) -> DataFrame:
         frame = self.events.frame if frame is None else frame
-        down, query = self.pushdown, self.checked.query
+        down = self.pushdown
         if down.relevant is not None:
             # A condition on the time too is not moved below the watermark, which all events must advance.
             frame = frame.filter(down.relevant | F.col(quoted(self.events.time)).isNull())
-        keys = {k.attribute for k in query.partition}
+        keys = set(self.layout.keys)
         columns = [time.alias(TIME)]
         for a in self.attributes:
             column = F.col(quoted(a))
@@ -181,14 +183,15 @@ def prepare(
         raise DataError(no_unit(time))
     plan = plan_or_reason(checked)
     pushdown = push_down(plan, frames, schema) if isinstance(plan, Plan) else _NOTHING
-    attributes = _travelling(checked, plan, pushdown, frames)
-    return Job(frames, checked, plan, pushdown, batch_layout(query, plan, frames.tick), attributes)
+    evaluated = tied(checked)
+    attributes = _travelling(evaluated, plan, pushdown, frames)
+    return Job(frames, checked, plan, pushdown, batch_layout(evaluated.query, plan, frames.tick), attributes)
 
 
 def _travelling(checked: Checked, plan: Plan | str, pushdown: Pushdown, events: Events) -> list[str]:
     """The user's columns that Python needs."""
     if isinstance(plan, Plan):
-        used = attributes_shown(checked.outputs, checked.query)
+        used = attributes_kept(checked, plan)
         used = None if used is None else used | pushdown.local_attributes
     else:
         used = attributes_used(checked.query)
