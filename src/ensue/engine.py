@@ -1,8 +1,10 @@
 """The automaton engine over a whole stream: constant time an event, on as many cores as the query allows.
 
-A query with partitions is shared out by key: every thread steps over all events and takes its own keys. A windowed
-query without partitions is cut into slices; a slice starts as much earlier as its window reaches back, and reports
-only what ends inside it. Either way the answer and its order are those of one thread.
+A windowed query is cut into slices of the stream; a slice starts as much earlier as its window reaches back, and
+reports only what ends inside it. Where a window is no bound in the stream, as with a count of a partition's events, a
+query with partitions is shared out by key: every thread steps over all events and takes its own keys. Either way the
+answer and its order are those of one thread. What depends on the whole stream before
+an event (a selector inside the pattern) is not cut.
 """
 
 from __future__ import annotations
@@ -22,8 +24,9 @@ from ensue.logic.check import Checked
 from ensue.plan import Plan, compile_plan
 from ensue.related import finished
 
-#: Large enough that the work around a batch does not show, small enough for progress to be seen.
-BATCH = 1 << 20
+#: Large enough that the work around a batch does not show, small enough for its columns to stay in the cache; chunks
+#: of a Parquet file's columns have as many rows.
+BATCH = 1 << 17
 #: Where matches are judged once they are whole, fewer wait to be judged.
 BATCH_OF_RELATIONS = 1 << 16
 #: Below so many events a second thread costs more than it brings.
@@ -41,17 +44,14 @@ def run_plan(
     plan: Plan, stream: EventStream, *, threads: int | None = None, batch: int = BATCH, progress: Progress | None = None
 ) -> Found:
     """The complex events of a plan; `threads` None takes all cores."""
-    from ensue.kernels.compiled import say_if_not_compiled  # numba is loaded where it is used
-
-    say_if_not_compiled()
     threads = os.cpu_count() or 1 if threads is None else threads
     batch = min(batch, BATCH_OF_RELATIONS) if plan.related else batch
     if threads > 1 and plan.query.consume is not ast.Consume.ANY:
-        if plan.query.partition:
-            return _shared_out(plan, stream, threads, batch, progress)
-        slices = list(_slices(plan, stream, threads))
+        slices = list(_slices(plan, stream, threads, batch))
         if len(slices) > 1:
             return _sliced(plan, stream, slices, batch, progress)
+        if plan.query.partition:
+            return _shared_out(plan, stream, threads, batch, progress)
     return _in_one(plan, stream, batch, progress)
 
 
@@ -95,7 +95,7 @@ def _shared_out(plan: Plan, stream: EventStream, threads: int, batch: int, progr
 
 def _by_end(shares: list[Found], plan: Plan) -> Found:
     """All matches with one end are of one partition, so of one thread: a stable sort keeps their order."""
-    together = joined(shares, plan.reported_marks)
+    together = joined(shares, plan.marks)
     return together.in_order(np.argsort(together.end, kind="stable"))
 
 
@@ -111,32 +111,51 @@ class _Slice:
     last: int
 
 
-def _slices(plan: Plan, stream: EventStream, threads: int) -> Iterator[_Slice]:
+def _slices(plan: Plan, stream: EventStream, threads: int, batch: int) -> Iterator[_Slice]:
     """One slice a thread; a single one where the query cannot be cut, or where it would not pay."""
     total = len(stream)
     whole = _Slice(0, 0, total)
-    windowed = plan.window.events is not None or plan.window.time is not None
-    if not windowed or plan.query.consume is not ast.Consume.NONE or total < SMALL:
+    reach = _Reach.of(plan, stream.tick)
+    if reach is None or plan.machines or plan.query.consume is not ast.Consume.NONE or total < SMALL:
         yield whole
         return
-    cuts = [total * i // threads for i in range(threads + 1)]
-    made = [_Slice(_warm(plan, stream, first), first, last) for first, last in itertools.pairwise(cuts)]
+    # Slices start where batches do, if there are enough: so the columns need not be put together from their chunks.
+    step = batch if total >= 8 * batch * threads else 1
+    cuts = [total * i // threads // step * step for i in range(threads)] + [total]
+    made = [_Slice(reach.back(stream, first), first, last) for first, last in itertools.pairwise(cuts)]
     overlap = sum(s.first - s.warm for s in made)
     yield from made if 4 * overlap < total else [whole]
 
 
-def _warm(plan: Plan, stream: EventStream, first: int) -> int:
-    """The earliest event that a complex event ending at `first` or later can start with, or look back to."""
-    from ensue.kernels.runner import Reader
+@dataclass(frozen=True)
+class _Reach:
+    """How far back of an event the stream matters to it: so many events at most, so many ticks at most, and so many
+    events more that these look back to."""
 
-    earliest = 0
-    if plan.window.events is not None:
-        earliest = first - plan.window.events + 1
-    ticks = plan.window.ticks(stream.tick)
-    if ticks is not None and first < len(stream):
-        since = max(int(stream.times[first]) - ticks, int(np.iinfo(np.int64).min))
-        earliest = max(earliest, int(np.searchsorted(stream.times, since)))
-    return max(0, earliest - Reader(plan, stream.tick).classifier.look_back.most)
+    events: int | None
+    ticks: int | None
+    looked_back: int
+
+    @staticmethod
+    def of(plan: Plan, tick: int | None) -> _Reach | None:
+        """None where nothing bounds it: the events of one partition can be any distance apart."""
+        from ensue.kernels.runner import Reader
+
+        ticks = plan.window.ticks(tick)
+        looked_back = Reader(plan, tick).classifier.look_back.most
+        if plan.query.partition:
+            return None if ticks is None or looked_back else _Reach(None, ticks, 0)
+        return None if ticks is None and plan.window.events is None else _Reach(plan.window.events, ticks, looked_back)
+
+    def back(self, stream: EventStream, first: int) -> int:
+        """The earliest event that a complex event ending at `first` or later can start with, or look back to."""
+        earliest = 0
+        if self.events is not None:
+            earliest = first - self.events + 1
+        if self.ticks is not None and first < len(stream):
+            since = max(int(stream.times[first]) - self.ticks, int(np.iinfo(np.int64).min))
+            earliest = max(earliest, int(np.searchsorted(stream.times, since)))
+        return max(0, earliest - self.looked_back)
 
 
 def _sliced(plan: Plan, stream: EventStream, slices: list[_Slice], batch: int, progress: Progress | None) -> Found:
@@ -149,8 +168,9 @@ def _sliced(plan: Plan, stream: EventStream, slices: list[_Slice], batch: int, p
         reader = Reader(plan, stream.tick)
         evaluator = Evaluator(plan, stream.tick, reader)
         found: list[Found] = []
-        for start in range(part.warm, part.last, batch):
-            events = stream.slice(start, min(batch, part.last - start))
+        starts = [*([part.warm] if part.warm < part.first else []), *range(part.first, part.last, batch), part.last]
+        for start, end in itertools.pairwise(starts):
+            events = stream.slice(start, end - start)
             stepped = evaluator.step(reader.read(events, start), report_from=part.first)
             found.append(finished(stepped, plan, stream))
             done[number] = start + len(events) - part.warm

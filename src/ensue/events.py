@@ -212,8 +212,7 @@ def _in_order(table: pa.Table, tiebreak: str | None, *, merged: bool, timed: boo
     if tiebreak is not None:
         _column(table, tiebreak, "tie-break", "name it with tiebreak=...")
         keys.append((tiebreak, "ascending"))
-    ticks = as_integers(times)
-    steps_back = int(np.count_nonzero(ticks[1:] < ticks[:-1]))
+    steps_back = _steps_back(times)
     if steps_back == 0 and tiebreak is None:
         return table
     if steps_back and not merged:
@@ -223,6 +222,17 @@ def _in_order(table: pa.Table, tiebreak: str | None, *, merged: bool, timed: boo
     numbered = table.append_column(_ARRIVAL, pa.array(np.arange(table.num_rows)))
     order = pc.sort_indices(numbered, sort_keys=[*keys, (_ARRIVAL, "ascending")])
     return table.take(order)
+
+
+def _steps_back(times: pa.ChunkedArray) -> int:
+    """How often a time is before the one it follows; chunk by chunk, as putting them together costs more than this."""
+    found, last = 0, None
+    for chunk in times.chunks:
+        ticks = as_integers(pa.chunked_array([chunk]))
+        if len(ticks):
+            found += int(np.count_nonzero(ticks[1:] < ticks[:-1])) + (last is not None and int(ticks[0]) < last)
+            last = int(ticks[-1])
+    return found
 
 
 def as_integers(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:

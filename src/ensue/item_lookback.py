@@ -10,7 +10,7 @@ from ensue.events import EventStream, one_chunk
 from ensue.kernels.lookback import LookBack, spell_out
 from ensue.logic.check import Checked
 from ensue.parcel import table_bytes, table_of
-from ensue.partitions import KeyNumbers
+from ensue.partitions import key_codes
 
 
 class ItemLookBack:
@@ -32,7 +32,7 @@ class ItemLookBack:
         rows = events.table.select(look_back.attributes)
         if self._tail is not None:
             rows = pa.concat_tables([self._tail, rows])
-        codes = KeyNumbers(self._keys).encode([one_chunk(rows.column(k)) for k in self._keys]) if self._keys else None
+        codes = key_codes([one_chunk(rows.column(k)) for k in self._keys]) if self._keys else None
         table = events.table
         for name, column in look_back.columns(rows, codes).items():
             table = table.append_column(name, column.slice(len(rows) - len(events)))

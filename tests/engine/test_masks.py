@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 
 from ensue.events import EventStream
+from ensue.kernels.keys import KeyNumbers
 from ensue.kernels.masks import holds
 from ensue.language.parser import parse_expression
-from ensue.partitions import KeyNumbers
 from ensue.reference.expressions import Events, Expressions, Scope
 
 COLUMNS = {

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from ensue.language import ast
 from ensue.language.parser import parse_interval
 from ensue.logic.scope import bindings, singles
+from ensue.rewrite.bottom_up import bottom_up
 
 Event = dict[str, Any]
 EVENT_SCHEMA = pa.schema([("time", pa.int64()), ("type", pa.string()), ("v", pa.int64()), ("k", pa.int64())])
@@ -292,6 +293,25 @@ def random_query(rng: Random, depth: int = 3) -> ast.Query:
         consume=rng.choice((ast.Consume.NONE, ast.Consume.NONE, ast.Consume.PARTITION, ast.Consume.ANY)),
         limit=rng.choice((1, 2, 3)) if chance(rng, 6) else None,
     )
+
+
+def random_selecting_query(rng: Random) -> ast.Query:
+    """A query with selectors at any depth, and without what only the reference evaluates: times and related events."""
+
+    def select(p: ast.Pattern) -> ast.Pattern:
+        if isinstance(p, ast.Sequence | ast.Iteration):
+            p = dataclasses.replace(p, gap=None)
+        if isinstance(p, ast.Within) and isinstance(p.window, ast.Interval):
+            p = dataclasses.replace(p, window=ast.EventCount(rng.choice((2, 3, 5))))
+        if isinstance(p, ast.Optional) or not chance(rng, 4):
+            return p
+        p = ast.Select(rng.choice(_SELECTORS[1:]), p)
+        names = list(bindings(p))
+        return ast.Filter(p, random_condition(rng, [rng.choice(names)])) if names and chance(rng, 4) else p
+
+    pattern = bottom_up(_skeleton(rng, rng.choice((1, 2, 2, 3))), select)
+    items = _items(rng, pattern) if chance(rng, 2) else None
+    return dataclasses.replace(random_query(rng, 0), items=items, pattern=pattern)
 
 
 def _items(rng: Random, pattern: ast.Pattern) -> tuple[ast.Item, ...] | None:

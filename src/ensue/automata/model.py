@@ -67,14 +67,19 @@ MAX_TRANSITIONS = 50_000
 
 
 class TooLarge(Exception):
-    """An automaton would have more transitions than any is allowed."""
+    """An automaton would have more transitions than it is allowed."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        super().__init__(most)
 
 
 class Builder:
     """Collects transitions and finals over states that can be any hashable thing; `build` numbers and trims them."""
 
-    def __init__(self, initial: object) -> None:
+    def __init__(self, initial: object, most: int = MAX_TRANSITIONS) -> None:
         self._initial = initial
+        self._most = most
         self._finals: set[object] = set()
         self._transitions: dict[tuple[object, Guard, Marks, object], None] = {}
 
@@ -83,8 +88,8 @@ class Builder:
         if guard is None:
             return
         self._transitions[(source, guard, marks, target)] = None
-        if len(self._transitions) > MAX_TRANSITIONS:
-            raise TooLarge
+        if len(self._transitions) > self._most:
+            raise TooLarge(self._most)
         if final:
             self._finals.add(target)
 

@@ -21,6 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from ensue.kernels.jit import kernel
+
 NOTHING = -1
 GROUP = -1
 CHILD, REST, STAMP, EVENT = 0, 1, 2, 3
@@ -40,6 +42,7 @@ class Arena(NamedTuple):
     node: Any  # int64[capacity, 4]
     second: Any  # int64[capacity], or of one element where unused
     used: Any  # int64[1]: how many nodes there are
+    groups: Any  # int64[_MAX_GROUPS]: where `join` writes down the groups that it follows
 
 
 def new_arena(capacity: int, *, second: bool) -> Arena:
@@ -47,6 +50,7 @@ def new_arena(capacity: int, *, second: bool) -> Arena:
         np.empty((capacity, 4), dtype=np.int64),
         np.empty(capacity if second else 1, dtype=np.int64),
         np.zeros(1, dtype=np.int64),
+        np.empty(_MAX_GROUPS, dtype=np.int64),
     )
 
 
@@ -106,7 +110,7 @@ def new_cell(nodes: Any, seconds: Any, used: Any, child: int, event: int) -> int
     return node
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _new_group(nodes: Any, seconds: Any, used: Any, left: int, rest: int) -> int:
     node: int = used[USED]
     used[USED] = node + 1
@@ -119,14 +123,13 @@ def _new_group(nodes: Any, seconds: Any, used: Any, left: int, rest: int) -> int
     return node
 
 
-@njit(cache=True, nogil=True)
-def join(nodes: Any, seconds: Any, used: Any, a: int, b: int) -> int:
+@kernel
+def join(nodes: Any, seconds: Any, used: Any, groups: Any, a: int, b: int) -> int:
     """The union of two disjoint lists, the later starts first.
 
     A list that is put in front becomes a group whatever it holds, so that the order of what the window holds does not
     depend on whether what it has left behind was collected already.
     """
-    groups = np.empty(_MAX_GROUPS, dtype=np.int64)
     count = 0
     while True:
         if not starts_later(nodes, seconds, a, b):

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ensue.automata.predicates import Predicate, Test, TypeIs
+from ensue.automata.predicates import Machine, Predicate, Test, TypeIs, machines_of
 from ensue.errors import EngineError
 from ensue.events import one_chunk
+from ensue.kernels.jit import kernel
 from ensue.kernels.lookback import LookBack, spell_out
-from ensue.kernels.masks import holds
+from ensue.kernels.machines import RunningMachine, States
+from ensue.kernels.masks import Mask, holds
 from ensue.language import ast
 
-Words = npt.NDArray[np.uint64]
+Words = npt.NDArray[np.uint16] | npt.NDArray[np.uint64]
 Classes = npt.NDArray[np.uint16]
-Codes = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.int32]
 
 #: Up to so many predicates, classes are looked up in a table of all words.
 _TABLE_BITS = 16
@@ -26,57 +29,106 @@ _MOST_CLASSES = 2**16 - 1
 
 
 class Classifier:
-    """Evaluates the predicates of a query over batches, and numbers the words that occur.
+    """Evaluates the predicates of a query over batches, each once, and folds them to the class of each event.
 
-    Predicates whose bit is in `given` come evaluated with the events.
+    Predicates whose bit is in `given` come evaluated with the events; not so in a query with machines, which ask too.
     """
 
     def __init__(self, predicates: Sequence[Predicate], given: int = 0) -> None:
-        self.words: list[int] = []  # the word of each class
-        wanted = [(k, p) for k, p in enumerate(predicates) if not given >> k & 1]
-        self._types = {p.name: np.uint64(1 << k) for k, p in wanted if isinstance(p, TypeIs)}
+        machines = machines_of(predicates)
+        assert not (machines and given)
+        wanted = [p for k, p in enumerate(predicates) if not given >> k & 1]
+        asked = dict.fromkeys(p for part in [*(m.predicates for m in machines), wanted] for p in part)
         shifted: dict[str, tuple[str, int]] = {}
-        self._tests = [(np.uint64(k), spell_out(p.expression, shifted)) for k, p in wanted if isinstance(p, Test)]
+        self._tests = {p: spell_out(p.expression, shifted) for p in asked if isinstance(p, Test)}
         self.look_back = LookBack(shifted.values())
         self._shifted = frozenset(shifted)
-        self._table = np.full(1 << len(predicates), _NO_CLASS) if len(predicates) <= _TABLE_BITS else None
-        self._class: dict[int, int] = {}
+        self._folded = _Folded(predicates, given)
+        self._machines = [(_Folded(m.predicates), RunningMachine(m)) for m in machines]
 
-    def classify(self, table: pa.Table, types: pa.Array, keys: Codes | None, given: Words | None = None) -> Classes:
-        """The class of each event of a batch."""
-        codes, of_code = self._type_words(types)
+    @property
+    def words(self) -> list[int]:
+        """The word of each class."""
+        return self._folded.words
+
+    @property
+    def machines(self) -> list[RunningMachine]:
+        """The machines that run beside the query; a state between two batches has theirs."""
+        return [machine for _, machine in self._machines]
+
+    @property
+    def needs_keys(self) -> bool:
+        """Whether events are told apart by earlier ones, which in a query with partitions are those of their key."""
+        return bool(self.look_back.wanted or self._machines)
+
+    def classify(
+        self, table: pa.Table, types: pa.Array, keys: npt.NDArray[np.int64] | None, given: Words | None = None
+    ) -> tuple[Codes, Classes]:
+        """A code for each event of a batch, and the class of each code."""
+        encoded = _type_codes(types)
         columns = self.look_back.columns(table, keys)
-        if not self._tests and given is None:
-            return self._fold(of_code)[codes]  # a word for each type is all there is to look at
-        words = of_code[codes]
-        if given is not None:
-            words |= given
-        for bit, expression in self._tests:
-            words |= self._mask(expression, table, columns).astype(np.uint64) << bit
-        return self._fold(words)
+        truth = {p: self._mask(expression, table, columns) for p, expression in self._tests.items()}
+        states: dict[Machine, States] = {}
+        for folded, machine in self._machines:
+            codes, class_of = folded.classes(*encoded, truth, states)
+            states[machine.machine] = machine.run(class_of[codes], folded.words, keys)
+        return self._folded.classes(*encoded, truth, states, given)
 
-    def _type_words(self, types: pa.Array) -> tuple[Codes, Words]:
-        """A code for each event's type, and the word of each code; the last one is for events without a type."""
-        encoded = types if pa.types.is_dictionary(types.type) else types.dictionary_encode()
-        names = encoded.dictionary.to_pylist()
-        words = np.array([self._types.get(n, 0) for n in names] + [0], dtype=np.uint64)
-        indices = encoded.indices
-        if indices.null_count:
-            indices = indices.cast(pa.int64()).fill_null(len(names))
-        return indices.to_numpy(zero_copy_only=False), words
-
-    def _mask(
-        self, expression: ast.Expression, table: pa.Table, shifted: Mapping[str, pa.Array]
-    ) -> npt.NDArray[np.bool_]:
+    def _mask(self, expression: ast.Expression, table: pa.Table, shifted: Mapping[str, pa.Array]) -> Mask:
         names = {n.name for n in ast.find(expression, ast.Name)}
         columns = {n: shifted[n] if n in self._shifted else one_chunk(table.column(n)) for n in names}
         return holds(expression, columns, table.num_rows)
+
+
+def _type_codes(types: pa.Array) -> tuple[Codes, list[str | None]]:
+    """A code for each event's type, and the type of each code; the last one is for events without a type."""
+    encoded = types if pa.types.is_dictionary(types.type) else types.dictionary_encode()
+    names = [*encoded.dictionary.to_pylist(), None]
+    indices = encoded.indices
+    if indices.null_count:
+        indices = indices.cast(pa.int32()).fill_null(len(names) - 1)
+    codes: Codes = indices.to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
+    return codes, names
+
+
+class _Folded:
+    """Numbers the words of some predicates as they occur: bit `k` of a word says whether predicate `k` holds."""
+
+    def __init__(self, predicates: Sequence[Predicate], given: int = 0) -> None:
+        self.words: list[int] = []  # of each class
+        small = len(predicates) <= _TABLE_BITS
+        self._word: Any = np.uint16 if small else np.uint64
+        wanted = [(k, p) for k, p in enumerate(predicates) if not given >> k & 1]
+        self._types = {p.name: 1 << k for k, p in wanted if isinstance(p, TypeIs)}
+        self._others = [(self._word(k), p) for k, p in wanted if not isinstance(p, TypeIs)]
+        self._table = np.full(1 << len(predicates), _NO_CLASS) if small else None
+        self._class: dict[int, int] = {}
+
+    def classes(
+        self,
+        codes: Codes,
+        names: Sequence[str | None],
+        truth: Mapping[Test, Mask],
+        states: Mapping[Machine, States],
+        given: Words | None = None,
+    ) -> tuple[Codes, Classes]:
+        """A code for each event, and the class of each code; `given` are bits that are known already."""
+        of_code = np.array([self._types.get(n, 0) if n is not None else 0 for n in names], dtype=self._word)
+        if not self._others and given is None:
+            return codes, self._fold(of_code)  # a word for each type is all there is to look at
+        words = of_code[codes]
+        if given is not None:
+            words |= given.astype(self._word)
+        for bit, p in self._others:
+            holding = truth[p] if isinstance(p, Test) else states[p.machine] >> p.bit & 1
+            words |= holding.astype(self._word) << bit
+        return self._fold(words).astype(np.int32), np.arange(len(self.words), dtype=np.uint16)
 
     def _fold(self, words: Words) -> Classes:
         if self._table is not None:
             classes: Classes = self._table[words]
             if (classes == _NO_CLASS).any():
-                for word in np.unique(words[classes == _NO_CLASS]):
+                for word in np.flatnonzero(np.bincount(words[classes == _NO_CLASS])):
                     self._table[word] = self._number(int(word))
                 classes = self._table[words]
             return classes
@@ -92,3 +144,21 @@ class Classifier:
             self._class[word] = len(self.words)
             self.words.append(word)
         return self._class[word]
+
+
+@kernel
+def take_busy(codes: Any, class_of: Any, idle: Any, times: Any, base: int, found: Any, positions: Any, at: Any) -> int:
+    """The class, the position and the time of each event that is not idle; gives how many there are.
+
+    Without times, none are taken. The outputs have room for all events: each is written, and stays where it counts.
+    """
+    count = 0
+    timed = len(times) > 0
+    for i in range(len(codes)):
+        class_ = class_of[codes[i]]
+        found[count] = class_
+        positions[count] = base + i
+        if timed:
+            at[count] = times[i]
+        count += not idle[class_]
+    return count

@@ -28,7 +28,8 @@ from ensue.kernels.arena import (
     new_start,
     starts_later,
 )
-from ensue.kernels.choose import CHOOSE_ALL, LENGTH, VISIT, Choice, find_best
+from ensue.kernels.jit import kernel
+from ensue.kernels.select import CHOOSE_ALL, CHOOSE_MAX, compare, keep_best
 
 # Why the evaluator stopped.
 DONE, NEEDS_PROGRAM, NEEDS_NODES, NEEDS_OUTPUT, NEEDS_STACK = 0, 1, 2, 3, 4
@@ -89,7 +90,8 @@ class Rules(NamedTuple):
     ticks: int
     limit: int
     consume: int
-    choose: int  # the selector that finds the best support
+    choose: int  # the selector that has a choice left at the end of a match
+    hidden: int  # the mark of events that only this choice looks at
 
 
 class Output(NamedTuple):
@@ -110,13 +112,13 @@ class Stack(NamedTuple):
     path: Any
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def advance(
     tables: Tables,
     arena: Arena,
     partitions: Partitions,
+    scratch: Any,
     stack: Stack,
-    choice: Choice,
     output: Output,
     registers: Any,
     batch: Batch,
@@ -126,11 +128,12 @@ def advance(
     """Steps from the cursor to the end of the batch, or to where something is missing.
 
     What ends before the position `report_from` is not reported: the evaluator of a slice of the stream starts earlier.
+    `scratch` has room for a node for each slot.
     """
     program, after, width, first_move = tables.program, tables.after, tables.width, tables.first_move
     move_slot, move_source, move_mark = tables.move_slot, tables.move_source, tables.move_mark
     first_report = tables.first_report
-    nodes, seconds, used = arena.node, arena.second, arena.used
+    nodes, seconds, used, groups = arena.node, arena.second, arena.used, arena.groups
     configuration, slots, count, epoch = (
         partitions.configuration,
         partitions.slots,
@@ -141,7 +144,6 @@ def advance(
     positions, base, sparse = batch.positions, batch.base, len(batch.positions) > 0
     keyed, share, share_mask, consume = rules.keyed, rules.share, rules.share_mask, rules.consume
     counted = keyed and rules.events != NO_BOUND
-    scratch = np.empty(slots.shape[1], dtype=np.int64)
     total = len(classes)
     i = registers[CURSOR]
     while i < total:
@@ -171,29 +173,29 @@ def advance(
         rank = count[k] if counted else position
         stamp, second, low, low_second = _window(times, rules.events, rules.ticks, i, rank)
         if first_report[p + 1] > first_report[p] and position >= report_from:
-            if rules.choose != CHOOSE_ALL and registers[REPORTING] == 0:
-                reports = slice(first_report[p], first_report[p + 1])
-                sources, marks = tables.report_source[reports], tables.report_mark[reports]
-                find_best(nodes, seconds, slots[k], sources, marks, position, low, low_second, rules.choose, choice)
             status = _report(
-                tables,
-                nodes,
-                seconds,
-                slots[k],
-                stack,
-                choice,
-                output,
-                registers,
-                rules.limit,
-                rules.choose != CHOOSE_ALL,
-                p,
-                position,
-                low,
-                low_second,
+                tables, nodes, seconds, slots, k, stack, output, registers, rules, p, position, low, low_second
             )
             if status != DONE:
                 registers[CURSOR] = i
                 return status
+            if rules.choose != CHOOSE_ALL and registers[REPORTED] > 0:
+                matches = registers[MATCHES]
+                done = matches - registers[REPORTED]
+                kept = keep_best(
+                    output.start,
+                    output.end,
+                    output.offset,
+                    output.position,
+                    output.mark,
+                    done,
+                    matches,
+                    rules.choose,
+                    rules.hidden,
+                    rules.limit,
+                )
+                registers[REPORTED] = kept - done
+                registers[MATCHES], registers[POSITIONS] = kept, output.offset[kept]
         if consume != CONSUME_NONE and registers[REPORTED] > 0:
             # All open runs started at or before this event: none may be reported any more.
             if consume == CONSUME_ANY:
@@ -202,6 +204,8 @@ def advance(
             epoch[k] = registers[EPOCH]
         else:
             # The update: extends and joins the partial matches as the program says; constant time an event.
+            # Whether a list is still alive is as good as random, and a wrong guess of the processor costs more than
+            # the move: a new cell is written in any case, and stays only if what it extends is alive.
             previous = NOTHING
             for m in range(first, last):
                 slot, source, mark = move_slot[m], move_source[m], move_mark[m]
@@ -209,22 +213,26 @@ def advance(
                     scratch[slot] = NOTHING
                     previous = slot
                 event = (position << MARK_BITS) | mark
+                before = scratch[slot]
+                new = source < 0 or mark != 0
                 if source < 0:
+                    held = True
                     found = new_start(nodes, seconds, used, event, stamp, second)
                 else:
                     found = slots[k, source]
-                    if found == NOTHING or not alive(nodes, seconds, found, low, low_second):
-                        continue
+                    held = found != NOTHING
+                    found = max(found, 0)
+                    held &= alive(nodes, seconds, found, low, low_second)
                     if mark != 0:
                         found = new_cell(nodes, seconds, used, found, event)
-                before = scratch[slot]
-                if before == NOTHING:
-                    scratch[slot] = found
-                elif (source < 0 or mark != 0) and starts_later(nodes, seconds, found, before):
-                    nodes[found, REST] = before  # the cell is new: nothing else points to it yet
-                    scratch[slot] = found
+                        used[USED] -= not held
+                first_in_slot = before == NOTHING
+                if first_in_slot | (not held) | (new & starts_later(nodes, seconds, found, max(before, 0))):
+                    if new:
+                        nodes[found, REST] = before  # the cell is new: nothing else points to it yet
+                    scratch[slot] = found if held else before
                 else:
-                    scratch[slot] = join(nodes, seconds, used, before, found)
+                    scratch[slot] = join(nodes, seconds, used, groups, before, found)
             previous = NOTHING
             for m in range(first, last):
                 slot = move_slot[m]
@@ -255,25 +263,24 @@ def _window(times: Any, events: int, ticks: int, i: int, rank: int) -> tuple[int
     return time, rank, low, rank - events + 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _restart(configuration: Any, slots: Any, k: int) -> None:
     """No run is open: the empty configuration has the number 0."""
     configuration[k] = 0
     slots[k, :] = NOTHING
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _report(
     tables: Tables,
     nodes: Any,
     seconds: Any,
     slots: Any,
+    k: int,
     stack: Stack,
-    choice: Choice,
     output: Output,
     registers: Any,
-    limit: int,
-    chosen: bool,
+    rules: Rules,
     p: int,
     position: int,
     low: int,
@@ -282,9 +289,11 @@ def _report(
     """Writes every complex event that ends here; resumes an enumeration that was cut short.
 
     REPORTING counts the reports of the program that were begun, NODE is the list to visit next; they and the rest of
-    the enumeration's state are kept in local variables and put into the registers when it is left. With `chosen`,
-    only complex events with the support in `choice` are written.
+    the enumeration's state are kept in local variables and put into the registers when it is left.
     """
+    choose = rules.choose
+    limit = rules.limit if choose == CHOOSE_ALL else 0  # a choice comes before it
+    one_support = choose != CHOOSE_ALL and choose != CHOOSE_MAX
     first = tables.first_report[p]
     reports = tables.first_report[p + 1] - first
     pending, pending_depth, path = stack.node, stack.depth, stack.path
@@ -292,7 +301,6 @@ def _report(
     reporting, node, depth = registers[REPORTING], registers[NODE], registers[DEPTH]
     stacked, reported = registers[STACKED], registers[REPORTED]
     match, place = registers[MATCHES], registers[POSITIONS]
-    support, fit, length, epoch = choice.support, choice.fit, choice.state[LENGTH], choice.state[VISIT]
     status = DONE
     while True:
         if node == NOTHING:
@@ -306,17 +314,17 @@ def _report(
                 r = first + reporting
                 source, own_mark = tables.report_source[r], tables.report_mark[r]
                 path[0] = (position << MARK_BITS) | own_mark
-                if chosen and own_mark != 0 and (length == 0 or support[0] != position):
-                    pass  # the best support does not have this event
-                elif chosen and source < 0 and length != (own_mark != 0):
-                    pass
-                elif source >= 0:
-                    node, depth = slots[source], 1
+                if source >= 0:
+                    node, depth = slots[k, source], 1
                     if node != NOTHING and not alive(nodes, seconds, node, low, low_second):
                         node = NOTHING
                 elif match < len(start) and place < len(marked):
-                    match, place = _write(path, start, end, offset, marked, mark, match, place, 0, position)
-                    reported += 1
+                    beaten = False
+                    if one_support:
+                        match, place, reported, beaten = _weigh(path, 0, offset, marked, match, place, reported, choose)
+                    if not beaten:
+                        match, place = _write(path, start, end, offset, marked, mark, match, place, 0, position)
+                        reported += 1
                 else:
                     status = NEEDS_OUTPUT
                     break
@@ -338,22 +346,15 @@ def _report(
         if event == GROUP:
             node = child
             continue
-        if chosen:
-            place_in_support = depth - 1 + (path[0] & MARK_MASK != 0)
-            if event & MARK_MASK == 0:
-                wrong = place_in_support != length
-            elif place_in_support >= length or support[place_in_support] != event >> MARK_BITS:
-                wrong = True
-            else:
-                wrong = fit[node] != epoch
-            if wrong:
-                node = NOTHING
-                continue
         path[depth] = event
         if complete:
+            node = NOTHING
+            if one_support:
+                match, place, reported, beaten = _weigh(path, depth, offset, marked, match, place, reported, choose)
+                if beaten:
+                    continue
             match, place = _write(path, start, end, offset, marked, mark, match, place, depth, position)
             reported += 1
-            node = NOTHING
             if limit > 0 and reported == limit:
                 stacked = 0
         else:
@@ -363,6 +364,23 @@ def _report(
     registers[STACKED], registers[REPORTED] = stacked, reported
     registers[MATCHES], registers[POSITIONS] = match, place
     return status
+
+
+@kernel
+def _weigh(
+    path: Any, depth: int, offset: Any, marked: Any, match: int, place: int, reported: int, choose: int
+) -> tuple[int, int, int, bool]:
+    """Compares what is on the path with the best of this end so far; what it beats is taken back.
+
+    Gives where to write next, how many of this end are written, and whether it is beaten itself.
+    """
+    if reported == 0:
+        return match, place, reported, False
+    best = match - reported
+    order = compare(path, depth, marked, offset[best], offset[best + 1], choose)
+    if order > 0:
+        return best, offset[best], 0, False
+    return match, place, reported, order < 0
 
 
 @njit(cache=True, nogil=True, inline="always")

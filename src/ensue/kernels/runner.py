@@ -5,23 +5,25 @@ Whatever the cuts between batches, the matches are the same, in the same order.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
+from ensue.automata.build.project import HIDDEN
 from ensue.automata.determinize import Determinizer
 from ensue.errors import EngineError
 from ensue.events import EventStream, one_chunk
 from ensue.found import Found, Piece
 from ensue.kernels import evaluate
-from ensue.kernels.arena import EVENT, GROUP, MARK_BITS, NOTHING, USED, Arena, collect, grown, new_arena
-from ensue.kernels.choose import CHOOSE_ALL, CHOOSE_LAST, CHOOSE_NEXT, new_choice
-from ensue.kernels.classes import Classes, Classifier
+from ensue.kernels.arena import EVENT, GROUP, MARK_BITS, NOTHING, USED, collect, grown, new_arena
+from ensue.kernels.classes import Classes, Classifier, Codes, take_busy
+from ensue.kernels.compiled import make_ready
 from ensue.kernels.evaluate import Batch, Output, Partitions, Rules, Stack
+from ensue.kernels.keys import KeyNumbers
 from ensue.kernels.programs import Programs
-from ensue.kernels.select import select
+from ensue.kernels.select import CHOOSE_ALL, CHOOSE_LAST, CHOOSE_MAX, CHOOSE_NEXT
 from ensue.language import ast
-from ensue.partitions import KeyNumbers
 from ensue.plan import Plan
 
 Positions = npt.NDArray[np.int64]
@@ -31,13 +33,21 @@ _CONSUME = {
     ast.Consume.PARTITION: evaluate.CONSUME_PARTITION,
     ast.Consume.ANY: evaluate.CONSUME_ANY,
 }
-_CHOOSE = {ast.Selector.NEXT: CHOOSE_NEXT, ast.Selector.LAST: CHOOSE_LAST}
+_CHOOSE = {
+    None: CHOOSE_ALL,
+    ast.Selector.NEXT: CHOOSE_NEXT,
+    ast.Selector.LAST: CHOOSE_LAST,
+    ast.Selector.MAX: CHOOSE_MAX,
+}
+_HIDDEN = frozenset({HIDDEN})
 _NOTHING = np.zeros(0, dtype=np.int64)
 #: How many marked events the matches of one batch may have: some ten gigabytes.
 MOST_MARKED = 1 << 29
 _FIRST_NODES = 1 << 14
 _FIRST_OUTPUT = 1 << 16
 _MOST_OUTPUT = 1 << 22
+#: Below so many keys, those that are idle may stay.
+_FEW_KEYS = 1 << 12
 
 
 class Reader:
@@ -56,34 +66,48 @@ class Reader:
 
     def read(self, events: EventStream, base: int) -> Batch:
         """The events as a batch whose first one has the position `base`."""
-        looks_back = bool(self.classifier.look_back.wanted)
-        keys = self._encode(events, None) if self.keys.attributes and looks_back else None
-        classes = self.classifier.classify(events.table, one_chunk(events.types), keys, events.words)
-        times = np.ascontiguousarray(events.times) if self._timed else _NOTHING
-        kept = self._kept(classes)
-        if kept is None:
-            if self.keys.attributes and keys is None:
-                keys = self._encode(events, None)
-            return Batch(classes, _NOTHING if keys is None else keys, times, _NOTHING, base)
-        if self.keys.attributes:
-            keys = self._encode(events, kept) if keys is None else keys[kept]
-        times = times[kept] if self._timed else times
-        return Batch(classes[kept], _NOTHING if keys is None else keys, times, kept + base, base)
+        keys = self._encode(events, None) if self.keys.attributes and self.classifier.needs_keys else None
+        codes, class_of = self.classifier.classify(events.table, one_chunk(events.types), keys, events.words)
+        times = events.times if self._timed else _NOTHING
+        busy = None if self._counted else self._busy(codes, class_of, times, base)
+        if busy is not None:
+            classes, positions, times = busy
+            if self.keys.attributes:
+                kept = positions - base
+                keys = self._encode(events, kept) if keys is None else keys[kept]
+        else:
+            classes, positions = class_of[codes], _NOTHING
+            keys = self._encode(events, None) if self.keys.attributes and keys is None else keys
+        keys = _NOTHING if keys is None else keys
+        return Batch(_read_only(classes), _read_only(keys), _read_only(times), _read_only(positions), base)
 
     def _encode(self, events: EventStream, kept: Positions | None) -> Positions:
-        columns = [one_chunk(events.table.column(a)) for a in self.keys.attributes]
-        return self.keys.encode(columns if kept is None else [c.take(pa.array(kept)) for c in columns])
+        return self.keys.encode([one_chunk(events.table.column(a)) for a in self.keys.attributes], kept)
 
-    def _kept(self, classes: Classes) -> Positions | None:
-        """The events that may change something; None where leaving the others out would not pay, or must not be."""
-        if self._counted:
-            return None
+    def _busy(
+        self, codes: Codes, class_of: Classes, times: Positions, base: int
+    ) -> tuple[Classes, Positions, Positions] | None:
+        """The class, position and time of events that may change something; None where leaving others out pays not."""
         new = self.classifier.words[len(self._idle) :]
         if new:
             self._idle = np.append(self._idle, [self._determinizer.idle(word) for word in new])
-        kept = np.flatnonzero(~self._idle[classes])
+        if not self._idle[class_of].any():
+            return None
+        classes = np.empty(len(codes), dtype=np.uint16)
+        positions, at = np.empty(len(codes), dtype=np.int64), np.empty(len(times), dtype=np.int64)
+        inputs = (_read_only(codes), class_of, self._idle, _read_only(times), base)
+        count = take_busy(*inputs, classes, positions, at)
         # An empty list of positions says that none were left out, so one event stays.
-        return kept if 0 < len(kept) < 0.8 * len(classes) else None
+        if not 0 < count < 0.8 * len(codes):
+            return None
+        return classes[:count], positions[:count], at[:count]
+
+
+def _read_only(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Kernels are compiled anew for what may be written to: columns out of Arrow may not, so none may."""
+    view = column.view()
+    view.flags.writeable = False
+    return view
 
 
 class Evaluator:
@@ -103,6 +127,7 @@ class Evaluator:
         shares: int = 1,
         configurations: int = 4096,
     ) -> None:
+        make_ready()
         self.plan = plan
         self._reader = reader
         determinizer = Determinizer(plan.automaton, plan.predicates, plan.marks)
@@ -114,11 +139,14 @@ class Evaluator:
             share_mask=shares - 1,
             events=evaluate.NO_BOUND if plan.window.events is None else plan.window.events,
             ticks=evaluate.NO_BOUND if ticks is None else ticks,
-            limit=0 if plan.chooses or plan.related else plan.query.limit or 0,
+            limit=0 if plan.related else plan.query.limit or 0,
             consume=_CONSUME[plan.query.consume],
-            choose=_CHOOSE.get(plan.selector, CHOOSE_ALL),
+            choose=_CHOOSE[plan.chooses],
+            hidden=plan.marks.index(_HIDDEN) if _HIDDEN in plan.marks else 0,
         )
-        self.use(new_arena(_FIRST_NODES, second=plan.window.events is not None and ticks is not None))
+        #: Whether each partition counts its events.
+        self.counted = self.rules.keyed and self.rules.events != evaluate.NO_BOUND
+        self.arena = new_arena(_FIRST_NODES, second=plan.window.events is not None and ticks is not None)
         self.partitions = Partitions(_NOTHING.astype(np.int32), np.zeros((0, 1), dtype=np.int64), _NOTHING, _NOTHING)
         self.registers = np.zeros(evaluate.REGISTERS, dtype=np.int64)
         self.registers[evaluate.NODE] = NOTHING
@@ -136,8 +164,8 @@ class Evaluator:
                 self.programs.tables(),
                 self.arena,
                 self.partitions,
+                np.empty(self.partitions.slots.shape[1], dtype=np.int64),
                 self._stack,
-                self._choice,
                 self._output,
                 self.registers,
                 batch,
@@ -150,10 +178,7 @@ class Evaluator:
         if len(batch.times):
             self.latest = int(batch.times[-1])
         pieces.append(self._take_output())
-        found = Found(tuple(pieces), self.plan.marks)
-        if self.plan.chooses:
-            return select(found, self.plan)
-        return found
+        return Found(tuple(pieces), self.plan.marks)
 
     def _provide(self, status: int, batch: Batch, pieces: list[Piece]) -> None:
         """Makes what the evaluator stopped for."""
@@ -164,18 +189,15 @@ class Evaluator:
                 self._make_room(batch)
             case evaluate.NEEDS_OUTPUT:
                 self._check_output(pieces)
-                size = 2 * len(self._output.position)
-                if self.registers[evaluate.MATCHES]:
-                    pieces.append(self._take_output())
-                    size = min(size, _MOST_OUTPUT)
-                self._output = _new_output(size)
+                self._renew_output(pieces)
             case evaluate.NEEDS_STACK:
                 self._stack = Stack(*(np.concatenate([part, np.empty_like(part)]) for part in self._stack))
 
     def _check_output(self, pieces: list[Piece]) -> None:
         """Refuses more than memory can be expected to hold, while there is still some left to say so."""
-        if sum(len(p.position) for p in pieces) > MOST_MARKED:
-            matches = sum(len(p.start) for p in pieces)
+        written = int(self.registers[evaluate.POSITIONS])
+        if written + sum(len(p.position) for p in pieces) > MOST_MARKED:
+            matches = int(self.registers[evaluate.MATCHES]) + sum(len(p.start) for p in pieces)
             raise EngineError(
                 f"one batch of events has more than {matches:,} matches: bound them with WITHIN, with LIMIT, or with a "
                 "selector such as SELECT NEXT"
@@ -199,18 +221,26 @@ class Evaluator:
         # Half of the room stays free, and as much as the partitions that each collection looks at, so that it pays.
         needed = max(2 * used, used + int(self.registers[evaluate.NEEDED]), 2 * len(self.partitions.configuration))
         if needed > room:
-            self.use(grown(self.arena, max(needed, 2 * room)))
+            self.arena = grown(self.arena, max(needed, 2 * room))
 
-    def use(self, arena: Arena) -> None:
-        """Takes another match structure."""
-        self.arena = arena
-        self._choice = new_choice(len(arena.node) if self.rules.choose != CHOOSE_ALL else 0)
+    def busy(self, position: int) -> Positions:
+        """The partitions with an open run that the next event, at this position, could still extend.
+
+        The others need not be known: whatever was counted in them concerned only runs that are gone.
+        """
+        self.collect(position)
+        found: Positions = np.flatnonzero((self.partitions.slots != NOTHING).any(axis=1))
+        return found
+
+    def keep(self, kept: Positions) -> None:
+        """Keeps only these partitions, numbered anew in this order."""
+        self.partitions = Partitions(*(part[kept] for part in self.partitions))
 
     def collect(self, position: int) -> None:
         """Keeps only what the next event, at this position, could still be joined with."""
         if self.rules.consume == evaluate.CONSUME_ANY:
             self.partitions.slots[self.partitions.epoch != self.registers[evaluate.EPOCH]] = NOTHING
-        collect(*self.arena, self.partitions.slots, *self._lows(position))
+        collect(*self.arena[:3], self.partitions.slots, *self._lows(position))
 
     def _lows(self, position: int) -> tuple[Positions, Positions]:
         """For each partition the earliest start that its next event could still be reported with."""
@@ -239,6 +269,25 @@ class Evaluator:
             np.concatenate([old.epoch, np.zeros(more, dtype=np.int64)]),
         )
 
+    def _renew_output(self, pieces: list[Piece]) -> None:
+        """Hands over what is written, or takes a larger buffer. The candidates of a choice to come stay together."""
+        old, matches, events = self._output, *(int(self.registers[r]) for r in (evaluate.MATCHES, evaluate.POSITIONS))
+        candidates = int(self.registers[evaluate.REPORTED]) if self.rules.choose != CHOOSE_ALL else 0
+        done = matches - candidates
+        first = int(old.offset[done])
+        size = 2 * len(old.position)
+        if done:
+            self.registers[[evaluate.MATCHES, evaluate.POSITIONS]] = done, first
+            pieces.append(self._take_output())
+            size = max(min(size, _MOST_OUTPUT), 2 * (events - first), 4 * candidates)
+        self._output = new = _new_output(size)
+        new.start[:candidates] = old.start[done:matches]
+        new.end[:candidates] = old.end[done:matches]
+        new.offset[: candidates + 1] = old.offset[done : matches + 1] - first
+        new.position[: events - first] = old.position[first:events]
+        new.mark[: events - first] = old.mark[first:events]
+        self.registers[[evaluate.MATCHES, evaluate.POSITIONS]] = candidates, events - first
+
     def _take_output(self) -> Piece:
         """What was written so far. Full buffers are handed over, small ones copied and used again."""
         matches, events = (int(self.registers[r]) for r in (evaluate.MATCHES, evaluate.POSITIONS))
@@ -262,6 +311,7 @@ class Runner:
         self.reader = Reader(plan, tick, given)
         self.evaluator = Evaluator(plan, tick, self.reader, configurations=configurations)
         self.position = 0
+        self._kept_keys = 0  # when idle ones were last dropped
         #: What a saved state must have been made with: the query, its automaton, the unit of its times.
         self.fingerprint = f"{plan.fingerprint}:{tick}"
 
@@ -269,7 +319,20 @@ class Runner:
         """The matches that end in these events, which follow those of earlier calls."""
         found = self.evaluator.step(self.reader.read(events, self.position))
         self.position += len(events)
+        if len(self.reader.keys) > max(2 * self._kept_keys, _FEW_KEYS):
+            self.drop_idle()
         return found
+
+    def drop_idle(self) -> None:
+        """Forgets the keys that have no open run, unless what their next event is depends on earlier ones."""
+        if self.evaluator.rules.keyed and not self.reader.classifier.needs_keys:
+            busy = self.evaluator.busy(self.position)
+            if len(busy) < len(self.reader.keys):
+                self.reader.keys.keep(busy)
+                self.evaluator.keep(busy)
+            self._kept_keys = len(busy)
+        else:
+            self.evaluator.collect(self.position)
 
     @property
     def nodes(self) -> int:
@@ -295,6 +358,7 @@ class Runner:
         from ensue.kernels.state import load
 
         load(self, state)
+        self._kept_keys = len(self.reader.keys)
 
 
 def _new_output(events: int) -> Output:

@@ -1,74 +1,138 @@
-"""After a selector of a whole query: MAX itself, then the projection onto the items' variables, then LIMIT.
+"""The choice that a selector leaves for the end of a match: among the best of each start, those to report.
 
-NEXT and LAST come here chosen already (`choose`). MAX compares the complex events of an end with each other as they are
-written out, so its time is that of enumerating them; memory is kept for those of one batch.
+The automaton has ruled out what is beaten by a run with the same start or a later one. What is left are candidates of
+different starts, of which the window or consumption has taken the early ones away. NEXT and LAST compare each with the
+best so far before it is written; MAX compares them where they were written, right after the last of an end. So the
+output never holds more than the candidates of one end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numba import njit
 
-from ensue.found import Found, Variables
-from ensue.language import ast
-from ensue.plan import Plan
+from ensue.kernels.arena import MARK_BITS, MARK_MASK
+from ensue.kernels.jit import allocating, kernel
 
+#: The selectors of a query; with ALL no choice is left.
+CHOOSE_ALL, CHOOSE_NEXT, CHOOSE_LAST, CHOOSE_MAX = 0, 1, 2, 3
 
-def select(found: Found, plan: Plan) -> Found:
-    """What the query reports of the complex events that the evaluator wrote."""
-    if plan.selector is ast.Selector.MAX:
-        chosen = np.zeros(len(found), dtype=np.bool_)
-        _choose_largest(found.end, found.offset, found.position, chosen)
-        found = found.in_order(np.flatnonzero(chosen))
-    return _limited(_projected(found, plan.reported_marks), plan.query.limit)
+_FREE = -1
+_MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
-def _projected(found: Found, sets: Sequence[Variables]) -> Found:
-    """With only the marks of the variables in `sets`; complex events that are the same then are one."""
-    if list(sets) == list(found.sets):
-        return found
-    kept = frozenset().union(*sets)
-    seen: dict[Any, None] = {}
-    for m in range(len(found)):
-        inside = slice(found.offset[m], found.offset[m + 1])
-        events = zip(found.position[inside].tolist(), found.mark[inside].tolist(), strict=True)
-        marks = tuple((x, k) for k, number in events for x in sorted(found.sets[number] & kept))
-        seen[(int(found.start[m]), int(found.end[m]), marks)] = None
-    return Found.of(seen).numbered(sets)
+@kernel
+def compare(path: Any, depth: int, position: Any, begin: int, end: int, choose: int) -> int:
+    """1 where the support on the path is greater than the one from `begin` to `end`, -1 where it is less, else 0.
+
+    The path runs from the last event to the first. At the first difference, read from the first event (NEXT) or from
+    the last (LAST), the greater one has the event that comes first in that direction; where one ends, the other is
+    the greater.
+    """
+    forward = choose == CHOOSE_NEXT
+    other = begin if forward else end - 1
+    for k in range(depth + 1):
+        event = path[depth - k if forward else k]
+        if event & MARK_MASK == 0:
+            continue
+        if other < begin or other == end:
+            return 1
+        difference = position[other] - (event >> MARK_BITS)
+        if difference != 0:
+            return 1 if (difference > 0) == forward else -1
+        other += 1 if forward else -1
+    return 0 if other < begin or other == end else -1
 
 
-def _limited(found: Found, limit: int | None) -> Found:
-    if limit is None or not len(found):
-        return found
-    first = np.searchsorted(found.end, found.end)  # the first match with the same end
-    return found.in_order(np.flatnonzero(np.arange(len(found)) - first < limit))
+@allocating
+def keep_best(
+    start: Any,
+    end: Any,
+    offset: Any,
+    position: Any,
+    mark: Any,
+    first: int,
+    last: int,
+    choose: int,
+    hidden: int,
+    limit: int,
+) -> int:
+    """Keeps what is to be reported of the matches from `first` up to `last`, which are all of one end.
 
-
-@njit(cache=True, nogil=True)
-def _choose_largest(end: Any, offset: Any, position: Any, chosen: Any) -> None:
-    """Those whose support is in no other's support with the same end."""
-    first = 0
-    while first < len(end):
-        last = first + 1
-        while last < len(end) and end[last] == end[first]:
-            last += 1
-        for m in range(first, last):
-            chosen[m] = True
-            for other in range(first, last):
-                if _inside(offset, position, m, other):
-                    chosen[m] = False
+    Events with the mark `hidden` were only there to be compared: they are left out, and matches that are the same then
+    are one. At most `limit` are kept, where it is not 0. Gives where the kept ones end.
+    """
+    chosen = np.ones(last - first, dtype=np.bool_)
+    if choose == CHOOSE_MAX:
+        _choose_largest(offset, position, first, chosen)
+    # Only with MAX, which keeps several supports, two can become the same: kept ones are found by what is left of them.
+    size = 1
+    while choose == CHOOSE_MAX and hidden > 0 and size < 2 * len(chosen):
+        size *= 2
+    table = np.full(size, _FREE, dtype=np.int64)
+    kept, begin = first, offset[first]
+    for m in range(first, last):
+        stop = offset[m + 1]  # read before a kept match, which moves to the front, can overwrite it
+        if chosen[m - first]:
+            place = offset[kept]
+            number = np.uint64(start[m])
+            for k in range(begin, stop):
+                if mark[k] != hidden:
+                    position[place], mark[place] = position[k], mark[k]
+                    number = (number ^ np.uint64(position[k] << 16 | mark[k])) * _MIX
+                    number ^= number >> np.uint64(29)
+                    place += 1
+            start[kept], end[kept], offset[kept + 1] = start[m], end[m], place
+            if size == 1 or _is_new(start, offset, position, mark, kept, table, number):
+                kept += 1
+                if kept - first == limit:
                     break
-        first = last
+        begin = stop
+    return kept
 
 
-@njit(cache=True, nogil=True)
+@kernel
+def _is_new(start: Any, offset: Any, position: Any, mark: Any, m: int, table: Any, number: Any) -> bool:
+    """Whether match `m` is none of those in the table; then it is put there."""
+    slot = number & np.uint64(len(table) - 1)
+    while table[slot] != _FREE:
+        other = table[slot]
+        length = offset[m + 1] - offset[m]
+        same = start[other] == start[m] and offset[other + 1] - offset[other] == length
+        k = 0
+        while same and k < length:
+            a, b = offset[m] + k, offset[other] + k
+            same = position[a] == position[b] and mark[a] == mark[b]
+            k += 1
+        if same:
+            return False
+        slot = (slot + np.uint64(1)) & np.uint64(len(table) - 1)
+    table[slot] = m
+    return True
+
+
+@allocating
+def _choose_largest(offset: Any, position: Any, first: int, chosen: Any) -> None:
+    """MAX: those whose support is in no other's. Only a longer one can hold it, and of those a chosen one does."""
+    count = len(chosen)
+    length = offset[first + 1 : first + count + 1] - offset[first : first + count]
+    if length.min() == length.max():
+        return
+    order = np.argsort(-length)
+    for i in range(count):
+        m = order[i]
+        for other in order[:i]:
+            if length[other] == length[m]:
+                break
+            if chosen[other] and _inside(offset, position, first + m, first + other):
+                chosen[m] = False
+                break
+
+
+@kernel
 def _inside(offset: Any, position: Any, a: int, b: int) -> bool:
-    """Whether the support of `a` is a proper part of that of `b`."""
-    if offset[a + 1] - offset[a] >= offset[b + 1] - offset[b]:
-        return False
+    """Whether the support of `a` is a part of that of `b`."""
     j = offset[b]
     for i in range(offset[a], offset[a + 1]):
         while j < offset[b + 1] and position[j] < position[i]:

@@ -1,9 +1,14 @@
-"""The state of a running query as bytes: versioned, tied to its query, and free of code that runs when it is read."""
+"""The state of a running query as bytes: versioned, tied to its query, and free of code that runs when it is read.
+
+The bytes are MAGIC, the checksum and the length of the header, the header as JSON, and then the arrays that it lists,
+as they lie in memory, least significant byte first.
+"""
 
 from __future__ import annotations
 
-import io
 import json
+import struct
+import zlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,116 +18,132 @@ from ensue.errors import EngineError
 from ensue.kernels import evaluate
 from ensue.kernels.arena import USED, Arena, new_arena
 from ensue.kernels.evaluate import Partitions
-from ensue.kernels.programs import EMPTY
 
 if TYPE_CHECKING:
     from ensue.kernels.runner import Runner
 
 #: Raised when what is stored changes its meaning; states of older versions that can be read are read.
 VERSION = 1
+_MAGIC = b"ensue\0st"
+_START = struct.Struct("<8sIQ")  # MAGIC, the checksum of all that follows it, the length of the header
+_TYPES: dict[str, np.dtype[Any]] = {"int32": np.dtype("<i4"), "int64": np.dtype("<i8"), "uint8": np.dtype("u1")}
 
 
 def save(runner: Runner) -> bytes:
     """The state between two batches, without what its windows have left behind."""
+    runner.drop_idle()
     evaluator, reader = runner.evaluator, runner.reader
-    evaluator.collect(runner.position)
-    evaluator.partitions.configuration[:] = evaluator.programs.forget(evaluator.partitions.configuration)
+    partitions, rules, look_back = evaluator.partitions, evaluator.rules, reader.classifier.look_back
+    count = len(reader.keys) if rules.keyed else len(partitions.configuration)
+    in_use, configuration = np.unique(partitions.configuration[:count], return_inverse=True)
+    used = evaluator.arena.used[USED]
+    arrays: dict[str, Any] = {
+        "node": evaluator.arena.node[:used],
+        "configuration": configuration.astype(np.int32),
+        "slots": partitions.slots[:count],
+        "count": partitions.count[: count if evaluator.counted else 0],
+        "epoch": partitions.epoch[: count if rules.consume == evaluate.CONSUME_ANY else 0],
+        "second": evaluator.arena.second[: used if len(evaluator.arena.second) > 1 else 0],
+        "keys": reader.keys.rows,
+        "tail_keys": look_back.tail_keys,
+        "tail": _bytes_of(look_back.tail),
+    }
+    for i, texts in enumerate(reader.keys.texts):
+        arrays |= {f"text_{i}": texts.data, f"text_end_{i}": texts.end}
+    for i, machine in enumerate(reader.classifier.machines):
+        arrays[f"machine_{i}"] = machine.states
     header = {
         "version": VERSION,
         "query": runner.fingerprint,
         "position": runner.position,
         "latest": evaluator.latest,
-        "epoch": int(evaluator.registers[evaluate.EPOCH]),
-        "configurations": [[sorted(subset) for subset in c] for c in evaluator.programs.configurations],
+        "registered_epoch": int(evaluator.registers[evaluate.EPOCH]),
+        "configurations": [[sorted(s) for s in evaluator.programs.configurations[c]] for c in in_use],
+        "arrays": [[name, a.dtype.name, a.shape] for name, a in arrays.items()],
     }
-    used = evaluator.arena.used[USED]
-    partitions = evaluator.partitions
-    arrays: dict[str, Any] = {
-        "header": _text(json.dumps(header)),
-        "node": evaluator.arena.node[:used],
-        "second": evaluator.arena.second[:used],
-        "configuration": partitions.configuration,
-        "slots": partitions.slots,
-        "count": partitions.count,
-        "partition_epoch": partitions.epoch,
-        "tail_keys": reader.classifier.look_back.tail_keys,
-    }
-    for i, numbers in enumerate([*reader.keys.columns, *reader.keys.pairs]):
-        if numbers.values is not None:
-            arrays[f"key_{i}"] = _table(pa.table({"value": numbers.values}))
-    if reader.classifier.look_back.tail is not None:
-        arrays["tail"] = _table(reader.classifier.look_back.tail)
-    file = io.BytesIO()
-    np.savez(file, **arrays)
-    return file.getvalue()
+    text = json.dumps(header).encode()
+    parts: list[Any] = [text]
+    parts += [np.ascontiguousarray(a, _TYPES[a.dtype.name]).reshape(-1).view(np.uint8) for a in arrays.values()]
+    checksum = 0
+    for part in parts:
+        checksum = zlib.crc32(part, checksum)
+    return b"".join([_START.pack(_MAGIC, checksum, len(text)), *parts])
 
 
 def load(runner: Runner, state: bytes) -> None:
-    """Puts a saved state into a new runner of the same query; a damaged one leaves the runner as it was."""
+    """Puts a saved state into a runner of the same query; a damaged one leaves the runner as it was."""
     try:
-        with np.load(io.BytesIO(state), allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        header = json.loads(arrays["header"].tobytes())
-        _check(header, runner.fingerprint)
-        _put(runner, header, arrays)
-    except EngineError:
-        raise
-    except Exception as e:  # whatever damage does to an archive, an array or a table
+        header, arrays = _read(state)
+    except Exception as e:  # whatever damage does to a header or an array
         raise EngineError(f"the saved state cannot be read: it is not one, or it is damaged ({e})") from None
+    if header["version"] != VERSION:
+        raise EngineError(f"the saved state is of version {header['version']}, and this library reads {VERSION}")
+    if header["query"] != runner.fingerprint:
+        raise EngineError(
+            "the saved state belongs to another query or another unit of time: what has changed starts with no state"
+        )
+    _put(runner, header, arrays)
+
+
+def _read(state: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
+    magic, checksum, length = _START.unpack_from(state)
+    if magic != _MAGIC:
+        raise ValueError("it begins with other bytes")
+    rest = memoryview(state)[_START.size :]
+    if zlib.crc32(rest) != checksum:
+        raise ValueError("its checksum is another one")
+    header = json.loads(bytes(rest[:length]))
+    arrays = {}
+    place = length
+    for name, type_, shape in header["arrays"]:
+        size = int(np.prod(shape)) * _TYPES[type_].itemsize
+        arrays[name] = np.frombuffer(rest[place : place + size], _TYPES[type_]).reshape(shape)
+        place += size
+    return header, arrays
 
 
 def _put(runner: Runner, header: dict[str, Any], arrays: dict[str, Any]) -> None:
     evaluator, reader = runner.evaluator, runner.reader
-    configurations = [tuple(frozenset(subset) for subset in c) for c in header["configurations"]]
-    if configurations[0] != EMPTY:
-        raise ValueError("its first configuration is not the empty one")
-    partitions = Partitions(arrays["configuration"], arrays["slots"], arrays["count"], arrays["partition_epoch"])
-    arena = _arena(arrays["node"], arrays["second"], evaluator.arena)
-    keys = [*reader.keys.columns, *reader.keys.pairs]
-    stored = {i: _read_table(arrays[f"key_{i}"]) for i in range(len(keys)) if f"key_{i}" in arrays}
-    tail = _read_table(arrays["tail"]) if "tail" in arrays else None
-    # All of it could be read: from here on nothing fails.
     runner.position = header["position"]
     evaluator.latest = header["latest"]
-    evaluator.registers[evaluate.EPOCH] = header["epoch"]
-    evaluator.programs.reset(configurations)
-    evaluator.partitions = partitions
-    evaluator.use(arena)
-    for i, table in stored.items():
-        keys[i].values = table.column("value").combine_chunks()
+    evaluator.registers[evaluate.EPOCH] = header["registered_epoch"]
+    # The programs that were learned stay: other states of the query are in the same configurations, by and large.
+    known = [evaluator.programs.number(tuple(map(frozenset, c))) for c in header["configurations"]]
+    slots = arrays["slots"].copy()
+    evaluator.partitions = Partitions(
+        np.array(known, dtype=np.int32)[arrays["configuration"]],
+        slots,
+        _or_zeros(arrays["count"], len(slots)),
+        _or_zeros(arrays["epoch"], len(slots)),
+    )
+    evaluator.arena = _arena(arrays["node"], arrays["second"], evaluator.arena)
+    for i, machine in enumerate(reader.classifier.machines):
+        machine.states = arrays[f"machine_{i}"].copy()
+    for i, texts in enumerate(reader.keys.texts):
+        texts.use(arrays[f"text_{i}"], arrays[f"text_end_{i}"])
+    reader.keys.use(arrays["keys"])
     reader.classifier.look_back.tail_keys = arrays["tail_keys"]
-    reader.classifier.look_back.tail = tail
+    reader.classifier.look_back.tail = pa.ipc.open_stream(arrays["tail"]).read_all() if len(arrays["tail"]) else None
 
 
-def _check(header: dict[str, Any], fingerprint: str) -> None:
-    if header["version"] != VERSION:
-        raise EngineError(f"the saved state is of version {header['version']}, and this library reads {VERSION}")
-    if header["query"] != fingerprint:
-        raise EngineError(
-            "the saved state belongs to another query or another unit of time: what has changed starts with no state"
-        )
+def _or_zeros(column: Any, length: int) -> Any:
+    return column.copy() if len(column) else np.zeros(length, dtype=np.int64)
 
 
-def _arena(node: Any, second: Any, fresh: Arena) -> Arena:
+def _arena(node: Any, second: Any, now: Arena) -> Arena:
     used = len(node)
-    arena = new_arena(max(2 * used, len(fresh.node)), second=len(fresh.second) > 1)
+    arena = now if 2 * used <= len(now.node) else new_arena(2 * used, second=len(now.second) > 1)
     arena.node[:used] = node
-    if len(fresh.second) > 1:
+    if len(now.second) > 1:
         arena.second[:used] = second
     arena.used[USED] = used
     return arena
 
 
-def _text(text: str) -> Any:
-    return np.frombuffer(text.encode(), dtype=np.uint8)
-
-
-def _table(table: pa.Table) -> Any:
+def _bytes_of(table: pa.Table | None) -> Any:
+    if table is None:
+        return np.zeros(0, dtype=np.uint8)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
     return np.frombuffer(sink.getvalue(), dtype=np.uint8)
-
-
-def _read_table(data: Any) -> pa.Table:
-    return pa.ipc.open_stream(pa.py_buffer(data.tobytes())).read_all()

@@ -64,6 +64,8 @@ def print_name(name: str) -> str:
     """The name as it must be written: in backticks where it is a keyword or has odd characters."""
     if re.fullmatch(r"[^\W\d]\w*", name) and name.upper() not in KEYWORDS:
         return name
+    if name.startswith("\0"):  # one of our own, which cannot be written
+        return f"#{name[1:]}"
     return "`" + name.replace("`", "``") + "`"
 
 

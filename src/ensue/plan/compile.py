@@ -6,10 +6,10 @@ import hashlib
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from ensue.automata.build import Unsupported, build, project, strict
+from ensue.automata.build import Unsupported, build, project, select_, strict
 from ensue.automata.fuse import fuse_tests
-from ensue.automata.model import Automaton, Marks
-from ensue.automata.predicates import Predicate, predicates_of
+from ensue.automata.model import Automaton, Marks, TooLarge
+from ensue.automata.predicates import Before, Machine, Predicate, machines_of, predicates_of
 from ensue.errors import Problem, ProblemKind, QueryError
 from ensue.language import ast
 from ensue.language.printer import print_pattern, print_query
@@ -18,13 +18,15 @@ from ensue.logic.clauses import NotUnary
 from ensue.logic.outputs import projected
 from ensue.logic.related import Condition, print_condition, take_out, variables_in
 from ensue.logic.tied import tied
-from ensue.plan.window import Window, peel_windows
+from ensue.logic.window import Window, peel_windows
 from ensue.rewrite import RULES, rewrite
 from ensue.rewrite.lift_windows import lift_windows
 
 #: Marks are stored in 16 bits and predicates of an event in one word.
 MAX_MARKS = 2**16 - 1
 MAX_PREDICATES = 63
+#: Each bit of what came before an event can double the classes of events, of which there are at most 2^16.
+MAX_BITS_BEFORE = 12
 #: The selectors that compare complex events with each other.
 CHOOSING = (ast.Selector.NEXT, ast.Selector.LAST, ast.Selector.MAX)
 
@@ -37,8 +39,7 @@ class Plan:
     steps: tuple[tuple[str, ast.Pattern], ...]  # the formula after each rewriting rule
     automaton: Automaton
     window: Window
-    selector: ast.Selector
-    kept: Marks  # the variables that the items use, and those that conditions between events speak of
+    chooses: ast.Selector | None  # the selector that chooses among the matches of an end; mostly the automaton has
     shown: Marks  # the variables that the items use
     related: tuple[Condition, ...]  # what is judged on whole matches: the conditions between events
 
@@ -46,14 +47,14 @@ class Plan:
     def query(self) -> ast.Query:
         return self.checked.query
 
-    @property
-    def chooses(self) -> bool:
-        """Whether a selector compares the complex events of an end with each other."""
-        return self.selector in CHOOSING
-
     @cached_property
     def predicates(self) -> list[Predicate]:
         return predicates_of(t.guard for t in self.automaton.transitions)
+
+    @cached_property
+    def machines(self) -> list[Machine]:
+        """What tells of the events before an event: those that others ask come first."""
+        return machines_of(self.predicates)
 
     @cached_property
     def marks(self) -> list[Marks]:
@@ -62,14 +63,9 @@ class Plan:
         return [frozenset(), *sorted(used, key=sorted)]
 
     @cached_property
-    def reported_marks(self) -> list[Marks]:
-        """The sets of variables by the numbers that matches are reported with."""
-        return list(dict.fromkeys(m & self.kept for m in self.marks)) if self.chooses else self.marks
-
-    @cached_property
     def final_marks(self) -> list[Marks]:
         """The same once the conditions between events are judged and their variables left out."""
-        return list(dict.fromkeys(m & self.shown for m in self.reported_marks)) if self.related else self.reported_marks
+        return list(dict.fromkeys(m & self.shown for m in self.marks)) if self.related else self.marks
 
     @cached_property
     def fingerprint(self) -> str:
@@ -90,18 +86,21 @@ def compile_plan(checked: Checked, *, rewriting: bool = True) -> Plan:
     try:
         selector, pattern = _peel_selector(query, steps[-1][1])
         pattern, window = peel_windows(pattern)
-        automaton = build(pattern)
+        automaton, chooses = build(pattern), None
         if selector is ast.Selector.STRICT:
             automaton = strict.construct(automaton)
+        elif selector in CHOOSING and not select_.is_settled(selector, pattern):
+            bounded = window != Window() or query.consume is not ast.Consume.NONE
+            automaton, chooses = _select(selector, pattern, automaton, bounded=bounded)
+        # The items project: determinisation then reports once what agrees on the variables that they use.
         shown = projected(checked.outputs)
         kept = shown.union(*map(variables_in, related))
-        if selector not in CHOOSING:
-            # The items project: determinisation then reports once what agrees on the variables that they use.
-            # A selector that chooses does so before the projection, with all marks.
-            automaton = project.construct(automaton, kept)
-        plan = Plan(checked, tuple(steps), fuse_tests(automaton), window, selector, kept, shown, related)
-        if len(plan.predicates) > MAX_PREDICATES:
+        construct = project.construct if chooses is None else project.construct_with_support
+        plan = Plan(checked, tuple(steps), fuse_tests(construct(automaton, kept)), window, chooses, shown, related)
+        if max(len(plan.predicates), *(len(m.predicates) for m in plan.machines), 0) > MAX_PREDICATES:
             raise Unsupported(query, f"a query with more than {MAX_PREDICATES} different conditions")
+        if sum(isinstance(p, Before) for p in plan.predicates) > MAX_BITS_BEFORE:
+            raise Unsupported(query, "a query whose selectors ask for so much of what came before")
         if len(plan.marks) > MAX_MARKS:
             raise Unsupported(query, f"a query with more than {MAX_MARKS} different sets of marks")
         return plan
@@ -109,6 +108,28 @@ def compile_plan(checked: Checked, *, rewriting: bool = True) -> Plan:
         message = f"the automaton engine does not evaluate {e.what}"
         problem = Problem(ProblemKind.UNSUPPORTED, message, e.part.span, "engine='auto' takes one that does")
         raise QueryError(checked.text, [problem]) from None
+
+
+def _select(
+    selector: ast.Selector, pattern: ast.Pattern, p: Automaton, *, bounded: bool
+) -> tuple[Automaton, ast.Selector | None]:
+    """The automaton of a whole query's selector, and the selector where a choice is left for the end of a match.
+
+    Where a window or consumption takes early candidates away, a run cannot be compared with those that started
+    before it until it ends; unless they do not matter anyway.
+    """
+    name = print_pattern(pattern)
+    try:
+        selected = select_.construct(selector, p, name)
+        if not bounded or not select_.asks_for_earlier_runs(selected, name):
+            return selected, None
+    except TooLarge:
+        pass
+    try:
+        return select_.construct_by_start(selector, p), selector
+    except TooLarge as e:
+        what = f"{selector} of a pattern whose automaton then has more than {e.most:,} transitions"
+        raise Unsupported(pattern, what) from None
 
 
 def _step(steps: list[tuple[str, ast.Pattern]], rule: str, checked: Checked) -> Checked:

@@ -13,8 +13,8 @@ from ensue.found import Found
 from ensue.language import ast
 from ensue.logic.check import Checked
 from ensue.logic.classify import classify
+from ensue.logic.window import peel_windows
 from ensue.parcel import parcel, table_bytes, table_of, unparcel
-from ensue.plan.window import peel_windows
 from ensue.reference.queries import evaluate
 
 Positions = npt.NDArray[np.int64]

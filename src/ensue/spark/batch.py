@@ -17,7 +17,7 @@ from ensue.related import finished
 from ensue.running import engine_for
 from ensue.spark.layout import Layout, Slices
 from ensue.spark.packing import PACKED, Batches, Packer, gathered, unpacked
-from ensue.spark.recipe import SLICE, TIE, TIME, Recipe, in_order
+from ensue.spark.recipe import SLICE, TIE, TIME, Recipe, in_order, travelling_name
 
 #: A row's place in its DataFrame, which orders events of equal time.
 _CAME = "__ensue_came"
@@ -33,8 +33,8 @@ def run_batch(travelling: DataFrame, layout: Layout, recipe: Recipe, result: T.S
         packed = travelling.mapInArrow(Packer(buckets, layout.slices), PACKED)
         return packed.repartition("bucket").mapInArrow(EvaluateSlices(recipe.by_slice, recipe, layout.slices), result)
     came = travelling.withColumn(_CAME, F.monotonically_increasing_id())
-    shared = came.repartition(1) if layout.one_task else came.repartition(*layout.keys)
-    order = [c for c in (TIME, TIE, _CAME) if c in shared.columns]
+    shared = came.repartition(1) if layout.one_task else came.repartition(*map(travelling_name, layout.keys))
+    order = [F.col(c).asc_nulls_last() for c in (TIME, TIE, _CAME) if c in shared.columns]
     return shared.sortWithinPartitions(*order).drop(_CAME).mapInArrow(EvaluateSorted(recipe), result)
 
 

@@ -43,10 +43,14 @@ class Pushdown:
         return any(isinstance(p, TypeIs) for p in self.local)
 
 
-def push_down(plan: Plan, events: Events, schema: Schema) -> Pushdown:
-    """The predicates that Spark SQL evaluates with our meaning, and what follows for the events."""
+def push_down(plan: Plan, events: Events, schema: Schema, *, items_look_back: bool) -> Pushdown:
+    """The predicates that Spark SQL evaluates with our meaning, and what follows for the events.
+
+    Where items look back, any event may be shown as the one before another: all travel, with all that items need.
+    """
     conditions: dict[Predicate, Column] = {}
-    for p in plan.predicates:
+    # What is told of earlier events asks for predicates of its own; it is all evaluated in one place.
+    for p in [] if plan.machines else plan.predicates:
         condition = _predicate(p, events, schema)
         if condition is not None:
             conditions[p] = condition
@@ -55,17 +59,25 @@ def push_down(plan: Plan, events: Events, schema: Schema) -> Pushdown:
     if bits:
         parts = [F.when(conditions[p], F.lit(1 << k)).otherwise(F.lit(0)) for p, k in bits.items()]
         word = reduce(lambda a, b: a.bitwiseOR(b), parts).cast(_integer(len(plan.predicates)))
-    guards = _known(_relevant(plan), conditions) if _may_prune(plan) else None
+    guards = _known(_relevant(plan), conditions) if _may_prune(plan) and not items_look_back else None
     shown = _known([t.guard for t in plan.automaton.transitions if t.marks], conditions)
+    if items_look_back:
+        shown = None
     return Pushdown(
         given=sum(1 << k for k in bits.values()),
         word=word,
         relevant=None if guards is None else _any_guard(guards, conditions),
         markable=None if shown is None else _any_guard(shown, conditions),
         pushed=tuple(conditions),
-        local=tuple(p for p in plan.predicates if p not in conditions),
+        local=tuple(p for p in _asked(plan) if p not in conditions),
         kept="all" if guards is None else f"where {' or '.join(map(print_guard, guards)) or 'nothing'}",
     )
+
+
+def _asked(plan: Plan) -> list[Predicate]:
+    """The predicates of the plan, and of what tells of earlier events."""
+    asked = [*plan.predicates, *(p for m in plan.machines for p in m.predicates)]
+    return [p for p in dict.fromkeys(asked) if isinstance(p, Test | TypeIs)]
 
 
 def _integer(bits: int) -> str:
@@ -83,7 +95,7 @@ def _may_prune(plan: Plan) -> bool:
         if isinstance(p, Test)
         for call in ast.find(p.expression, ast.Call)
     )
-    return plan.window.events is None and not looks_back
+    return plan.window.events is None and not looks_back and not plan.machines
 
 
 def _relevant(plan: Plan) -> list[Guard] | None:
@@ -143,6 +155,8 @@ class _NotInSql(Exception):
 def _predicate(p: Predicate, events: Events, schema: Schema) -> Column | None:
     if isinstance(p, TypeIs):
         return events.type_column == F.lit(p.name)
+    if not isinstance(p, Test):
+        return None
     try:
         column, kind = _value(p.expression, schema)
     except _NotInSql:
@@ -244,9 +258,10 @@ def _compare(symbol: str, left: tuple[Column, Kind], right: tuple[Column, Kind])
     a, b, kind = _alike(left, right)
     found = _COMPARE[symbol](a, b)
     if kind is Kind.FLOAT:
-        # Spark holds NaN for equal to itself and greater than any number; IEEE, and we, compare it with nothing.
+        # Spark holds NaN for equal to itself and greater than any number; IEEE, and we, compare it with nothing. With
+        # NULL on the other side it is NULL still, and so may be negated.
         nan = F.isnan(a) | F.isnan(b)
-        found = (found | nan) if symbol == "<>" else (found & ~nan)
+        found = (found | (nan & found.isNotNull())) if symbol == "<>" else (found & (~nan | found.isNull()))
     return found
 
 

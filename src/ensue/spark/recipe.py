@@ -24,6 +24,20 @@ TIME, TYPE, WORD, TIE, HASH = "__ensue_time", "__ensue_type", "__ensue_word", "_
 SLICE = "\0slice"
 
 
+_SPELLED = "__ensue_named_"
+
+
+def travelling_name(attribute: str) -> str:
+    """The name under which an attribute travels: PySpark reads one with dots as a path, so such are spelled in hex."""
+    return attribute if attribute.isidentifier() else _SPELLED + attribute.encode().hex()
+
+
+def with_own_names(table: pa.Table) -> pa.Table:
+    """The travelling columns with the names that the user gave them."""
+    names = [bytes.fromhex(n[len(_SPELLED) :]).decode() if n.startswith(_SPELLED) else n for n in table.column_names]
+    return table.rename_columns(names)
+
+
 @dataclass(frozen=True)
 class Recipe:
     """A query, what the JVM has evaluated of it, and the schema of its result."""
@@ -43,7 +57,7 @@ class Recipe:
             one_chunk(table.column(WORD)).to_numpy(zero_copy_only=False).astype(np.uint64) if WORD in names else None
         )
         return EventStream(
-            table.drop_columns([c for c in (TIME, TYPE, WORD, TIE, HASH) if c in names]),
+            with_own_names(table.drop_columns([c for c in (TIME, TYPE, WORD, TIE, HASH) if c in names])),
             table.column(TYPE) if TYPE in names else nothing,
             as_integers(shown),
             self.tick,

@@ -28,7 +28,7 @@ from ensue.spark.batch import run_batch
 from ensue.spark.frames import Events, as_schema, check_stream, quoted, read_frames
 from ensue.spark.layout import Layout, batch_layout
 from ensue.spark.pushdown import Pushdown, push_down
-from ensue.spark.recipe import HASH, TIE, TIME, TYPE, WORD, Recipe
+from ensue.spark.recipe import HASH, TIE, TIME, TYPE, WORD, Recipe, travelling_name
 from ensue.spark.streaming import run_late, run_streaming
 from ensue.spark.types import arrow_schema, spark_schema
 
@@ -144,7 +144,7 @@ class Job:
             column = F.col(quoted(a))
             if down.relevant is None and down.markable is not None and a not in keys | down.local_attributes:
                 column = F.when(down.markable, column)
-            columns.append(column.alias(a))
+            columns.append(column.alias(travelling_name(a)))
         if down.word is not None:
             columns.append(down.word.alias(WORD))
         if down.needs_type or not isinstance(self.plan, Plan):
@@ -182,7 +182,8 @@ def prepare(
     if frames.tick is None and classify(query).uses_time:
         raise DataError(no_unit(time))
     plan = plan_or_reason(checked)
-    pushdown = push_down(plan, frames, schema) if isinstance(plan, Plan) else _NOTHING
+    looks_back = any(c.function == "prev" for i in query.items or () for c in ast.find(i.expression, ast.Call))
+    pushdown = push_down(plan, frames, schema, items_look_back=looks_back) if isinstance(plan, Plan) else _NOTHING
     evaluated = tied(checked)
     attributes = _travelling(evaluated, plan, pushdown, frames)
     return Job(frames, checked, plan, pushdown, batch_layout(evaluated.query, plan, frames.tick), attributes)

@@ -24,7 +24,7 @@ from ensue.events import as_integers
 from ensue.parcel import parcel, table_bytes, table_of, unparcel
 from ensue.running import RunningQuery
 from ensue.spark.packing import PACKED, Batches, Packer, joined_blobs
-from ensue.spark.recipe import TIME, Recipe, in_order
+from ensue.spark.recipe import TIME, Recipe, in_order, with_own_names
 from ensue.spark.types import arrow_schema
 
 #: The version of a bucket's state; states of older versions that can be read are read.
@@ -122,7 +122,7 @@ class LateProcessor(StatefulProcessor):
         if events is not None:
             late = np.flatnonzero(as_integers(events.column(TIME)) <= passed)
             if len(late):
-                yield Row(rows=table_bytes(events.take(pa.array(late))))
+                yield Row(rows=table_bytes(with_own_names(events.take(pa.array(late)))))
 
 
 def _passed(watermark: int) -> int:

@@ -16,21 +16,23 @@ from ensue.automata.build import (
     not_between,
     or_,
     project,
+    select_,
     sequence,
     strict,
     unless,
     within_events,
 )
 from ensue.automata.build.limits import Unsupported
-from ensue.automata.model import MAX_TRANSITIONS, Automaton, TooLarge
+from ensue.automata.model import Automaton, TooLarge
 from ensue.language import ast
+from ensue.language.printer import print_pattern
 from ensue.logic.scope import is_atom, nullable, singles
 
 __all__ = ["Unsupported", "build"]
 
 
 def build(p: ast.Pattern) -> Automaton:
-    """An automaton whose runs give exactly the complex events of `p`.
+    """An automaton whose runs, over the events of a stream from the first on, give exactly the complex events of `p`.
 
     >>> from ensue.language.parser import parse_pattern
     >>> build(parse_pattern("A ; B+"))
@@ -38,8 +40,8 @@ def build(p: ast.Pattern) -> Automaton:
     """
     try:
         return _construct(p)
-    except TooLarge:
-        raise Unsupported(p, f"a pattern whose automaton has more than {MAX_TRANSITIONS:,} transitions") from None
+    except TooLarge as e:
+        raise Unsupported(p, f"a pattern whose automaton has more than {e.most:,} transitions") from None
 
 
 def _construct(p: ast.Pattern) -> Automaton:
@@ -85,8 +87,10 @@ def _construct(p: ast.Pattern) -> Automaton:
             return within_events.construct(build(p.body), count)
         case ast.Select(selector=ast.Selector.STRICT):
             return strict.construct(build(p.body))
+        case ast.Select() if select_.is_settled(p.selector, p.body):
+            return build(p.body)
         case ast.Select():
-            raise Unsupported(p, f"{p.selector} inside a pattern")
+            return select_.construct(p.selector, build(p.body), print_pattern(p.body))
         case ast.Sequence() | ast.Iteration() | ast.Within():
             raise Unsupported(p, "a time interval inside a pattern")
         case ast.Optional():

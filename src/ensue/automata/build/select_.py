@@ -1,0 +1,259 @@
+"""`NEXT(p)`, `LAST(p)`, `MAX(p)`: a run of `p` beside its competitors, the runs of `p` that may end where it ends.
+
+A run carries, for each state that a competitor can be in, the best that such a competitor's support can be so far,
+compared with its own. It is accepted where it ends and no better competitor ends at the same event. Algorithm 2 of
+Grez, chapter 8, keeps the best run of each state while it evaluates; here the comparison is part of the automaton, so
+that a selector can stand anywhere in a pattern, and its evaluation is that of any other automaton.
+
+A competitor that starts later is a waiting one, in state 0, until it starts. Those that started earlier are the same to
+every run that starts at an event: what they can be is a function of the stream up to there. A machine works it out
+beside the run, and its state is a condition on the run's first event.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import operator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+
+from ensue.automata.model import NO_MARKS, Automaton, Builder, Marks, TooLarge, Transition
+from ensue.automata.predicates import ALWAYS, Guard, Machine, conjunction, machines_of, predicates_of
+from ensue.automata.splitting import ALL_EVENTS, Cell, Splitter
+from ensue.language import ast
+
+#: A selector's automaton can have exponentially many states, and is slow to make: it is refused earlier than others.
+MOST_TRANSITIONS = 10_000
+#: Each of these multiplies the classes of events.
+MOST_STATES_BEFORE = 256
+#: The pairs of transitions that a run and a competitor can take at once.
+_MOST_PAIRS = 200_000
+#: The moves of competitors that are looked at: some seconds.
+_MOST_WORK = 1_000_000
+
+
+class Relation(IntEnum):
+    """How a competitor's support compares with the run's own so far; the greater is the more dangerous."""
+
+    WORSE = 1
+    EQUAL = 2
+    BETTER = 3
+
+
+#: The states that competitors can be in, each with the best relation that leads there; sorted.
+Competitors = tuple[tuple[int, Relation], ...]
+#: A competitor that has not started. Every run has it: what starts with the run or later.
+NOT_STARTED: Competitors = ((0, Relation.EQUAL),)
+
+
+def relate(selector: ast.Selector, relation: Relation, own: bool, other: bool) -> Relation | None:
+    """The relation after an event that the run marks (`own`) or not, and the competitor (`other`) or not.
+
+    None is a competitor that can never be better again.
+    """
+    if own == other:
+        return relation
+    match selector:
+        case ast.Selector.LAST:  # the most recent difference decides
+            return Relation.BETTER if other else Relation.WORSE
+        case ast.Selector.NEXT:  # the first difference has decided
+            return Relation.BETTER if other or relation is Relation.BETTER else None
+        case ast.Selector.MAX:  # better is to have all that the run has, and more
+            return Relation.BETTER if other else None
+    raise AssertionError(selector)
+
+
+def construct(selector: ast.Selector, p: Automaton, name: str) -> Automaton:
+    """The runs of `p` that the selector keeps among all that end at the same event."""
+    rivalry = _Rivalry(selector, p)
+    machine, before = rivalry.earlier(name)
+    starts = [list(rivalry.moves(0, competitors)) for competitors in before]
+    if all(moves == starts[0] for moves in starts):
+        return rivalry.automaton([(ALWAYS, starts[0])])  # what has started earlier is beaten in any case
+    return rivalry.automaton([(machine.is_in(state), moves) for state, moves in enumerate(starts)])
+
+
+def construct_by_start(selector: ast.Selector, p: Automaton) -> Automaton:
+    """The runs of `p` that the selector keeps among those that start at the same event or later.
+
+    This is for candidates whose earliest start moves on: what is ruled out here is ruled out under any window.
+    """
+    rivalry = _Rivalry(selector, p)
+    return rivalry.automaton([(ALWAYS, list(rivalry.moves(0, NOT_STARTED)))])
+
+
+def is_settled(selector: ast.Selector, p: ast.Pattern) -> bool:
+    """Whether there is nothing left to choose, since the pattern is itself a choice, of one support for each end."""
+    while isinstance(p, ast.Filter | ast.Within):
+        p = p.body
+    chosen = p.selector if isinstance(p, ast.Select) else None
+    return chosen in (ast.Selector.NEXT, ast.Selector.LAST) or selector is chosen is ast.Selector.MAX
+
+
+def asks_for_earlier_runs(automaton: Automaton, name: str) -> bool:
+    """Whether what `construct` made under this name depends on the runs that started earlier."""
+    machines = machines_of(predicates_of(t.guard for t in automaton.transitions))
+    return _name(name) in (m.name for m in machines)
+
+
+def _name(pattern: str) -> str:
+    return f"earlier runs of {pattern}"
+
+
+@dataclass(frozen=True)
+class _State:
+    """Of the constructed automaton: the run's own state, its competitors, and whether it is accepted."""
+
+    own: int
+    competitors: Competitors
+    accepted: bool
+
+
+_Move = tuple[Guard, Marks, _State]
+
+
+class _Rivalry:
+    """Runs of `p` against each other."""
+
+    def __init__(self, selector: ast.Selector, p: Automaton) -> None:
+        self._selector = selector
+        self._p = p
+        waiting = Transition(0, ALWAYS, NO_MARKS, 0)
+        self._moves = {**p.outgoing, 0: [*p.outgoing.get(0, ()), waiting]}
+        self._splitter = Splitter([ALWAYS, *(t.guard for t in p.transitions)])
+        self._bits = {state: [self._splitter.bit(t.guard) for t in moves] for state, moves in self._moves.items()}
+        self._work = 0
+        self._least = self._least_relations()
+
+    def automaton(self, starts: Iterable[tuple[Guard, list[_Move]]]) -> Automaton:
+        """A run starts with these moves at an event that satisfies their guard."""
+        made = Builder("start", MOST_TRANSITIONS)
+        seen: set[_State] = set()
+        stack: list[_State] = []
+
+        def add(source: object, also: Guard, moves: Iterable[_Move]) -> None:
+            for guard, marks, target in moves:
+                made.add(source, conjunction(guard, also), marks, target, final=target.accepted)
+                if target not in seen:
+                    seen.add(target)
+                    stack.append(target)
+
+        for guard, moves in starts:
+            add("start", guard, moves)
+        while stack:
+            state = stack.pop()
+            add(state, ALWAYS, self.moves(state.own, state.competitors))
+        return made.build()
+
+    def moves(self, own: int, competitors: Competitors) -> Iterator[_Move]:
+        """What a run can do, in its own state and with these competitors."""
+        p = self._p
+        for t in p.outgoing.get(own, ()):
+            for cell, after in self._steps(competitors, self._splitter.cell(t.guard), own=bool(t.marks)):
+                if (t.target, Relation.BETTER) in after:
+                    continue  # however the run goes on, the competitor can do the same and stay better
+                beaten = any(r is Relation.BETTER and s in p.finals for s, r in after)
+                accepted = t.target in p.finals and not beaten
+                if accepted or t.target in p.outgoing:
+                    yield cell, t.marks, _State(t.target, self._that_matter(t.target, after), accepted)
+
+    def earlier(self, name: str) -> tuple[Machine, list[Competitors]]:
+        """The machine of what runs have come to that started earlier, and the competitors that each state means."""
+        first = self._that_matter(0, NOT_STARTED)
+        numbers = {first: 0}
+        states = [first]
+        steps: list[tuple[tuple[Guard, int], ...]] = []
+        while len(steps) < len(states):
+            following = []
+            # A run that has not started marks nothing.
+            for cell, after in self._steps(states[len(steps)], ALL_EVENTS, own=False):
+                going_on = self._that_matter(0, after)
+                if going_on not in numbers:
+                    numbers[going_on] = len(states)
+                    states.append(going_on)
+                following.append((cell, numbers[going_on]))
+            if len(states) > MOST_STATES_BEFORE:
+                raise TooLarge(MOST_TRANSITIONS)
+            steps.append(tuple(following))
+        return Machine(_name(name), tuple(map(_shown, states)), tuple(steps)), states
+
+    def _steps(self, competitors: Competitors, cell: Cell, *, own: bool) -> Iterator[tuple[Guard, Competitors]]:
+        """The competitors after an event, for each part of the cell that tells apart what they do."""
+        moves: list[tuple[int, int, Relation]] = []
+        for state, relation in competitors:
+            for t, bit in zip(self._moves.get(state, ()), self._bits.get(state, ()), strict=True):
+                after = relate(self._selector, relation, own, bool(t.marks))
+                if after is not None:
+                    moves.append((bit, t.target, after))
+        guards = functools.reduce(operator.or_, (bit for bit, _, _ in moves), 0)
+        for part, held in self._splitter.split(cell, guards):
+            self._work += len(moves)
+            if self._work > _MOST_WORK:
+                raise TooLarge(MOST_TRANSITIONS)
+            best: dict[int, Relation] = {}
+            for bit, target, after in moves:
+                if held & bit and after > best.get(target, 0):
+                    best[target] = after
+            yield self._splitter.guard(part), tuple(sorted(best.items()))
+
+    def _that_matter(self, own: int, competitors: Competitors) -> Competitors:
+        """The competitors of a run in this state, in the least relation from which as much can come."""
+        least = ((s, self._least.get((own, s, relation))) for s, relation in competitors)
+        return tuple((s, relation) for s, relation in least if relation is not None)
+
+    def _least_relations(self) -> dict[tuple[int, int, Relation], Relation]:
+        """For the states of a run and a competitor, and a relation: the least from which as much can come, if any."""
+        return {
+            (own, other, relation): max(x for x in thresholds if x <= relation)
+            for (own, other), thresholds in self._what_matters().items()
+            for relation in Relation
+            if min(thresholds) <= relation
+        }
+
+    def _what_matters(self) -> dict[tuple[int, int], set[Relation]]:
+        """For the states of a run and a competitor: the relations from which on some future makes it the better one.
+
+        Where they go on differently whatever comes, LAST need not know who was better; where they cannot end together,
+        nothing need be known. Without this the automaton has many states that mean the same.
+        """
+        thresholds: dict[tuple[int, int], set[Relation]] = defaultdict(set)
+        into: dict[tuple[int, int], list[tuple[tuple[int, int], bool, bool]]] = defaultdict(list)
+        seen = {(0, 0)}
+        stack = [(0, 0)]
+        pairs = 0
+        while stack:
+            pair = stack.pop()
+            for t, u in itertools.product(self._moves.get(pair[0], ()), self._moves.get(pair[1], ())):
+                if not self._splitter.meets(t.guard, u.guard):
+                    continue
+                pairs += 1
+                if pairs > _MOST_PAIRS:
+                    raise TooLarge(MOST_TRANSITIONS)
+                target = (t.target, u.target)
+                into[target].append((pair, bool(t.marks), bool(u.marks)))
+                if target not in seen:
+                    seen.add(target)
+                    stack.append(target)
+        finals = self._p.finals
+        waiting = [(pair, Relation.BETTER) for pair in into if pair[0] in finals and pair[1] in finals]
+        while waiting:
+            target, needed = waiting.pop()
+            for pair, own, other in into[target]:
+                enough = self._needed_before(needed, own, other)
+                if enough is not None and enough not in thresholds.get(pair, ()):
+                    thresholds[pair].add(enough)
+                    waiting.append((pair, enough))
+        return thresholds
+
+    def _needed_before(self, needed: Relation, own: bool, other: bool) -> Relation | None:
+        """The least relation that becomes the needed one, or a greater one."""
+        possible = Relation if self._selector is ast.Selector.LAST else (Relation.EQUAL, Relation.BETTER)
+        return next((r for r in possible if (relate(self._selector, r, own, other) or 0) >= needed), None)
+
+
+def _shown(competitors: Competitors) -> str:
+    parts = [f"{s}{'' if r is Relation.BETTER else ' unmarked'}" for s, r in competitors if s != 0]
+    return "{" + ", ".join(parts) + "}"

@@ -1,0 +1,183 @@
+"""The state of a stream without Spark: buckets of keys with events out of order, saved and restored at every batch.
+
+It is what runs in a Python worker, with a handle of our own in place of Spark's: so every case of the corpus and a
+thousand random queries take seconds. What Spark does around it, the other files of this folder test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from corpus_cases import CORPUS, TIMED
+from fake_state import FakeStore, Timers
+from pyspark.sql import Row
+from sparkling import Case, case_of, differences, on_a_clock, rows_of
+from strategies import events_table, random_query, random_stream
+
+from ensue.errors import EngineError
+from ensue.language.parser import parse_query
+from ensue.language.printer import print_query
+from ensue.logic.check import check
+from ensue.parcel import table_bytes, table_of
+from ensue.pipeline import plan_or_reason
+from ensue.plan import Plan
+from ensue.schema import Schema
+from ensue.spark.recipe import TIE, TIME, TYPE, Recipe
+from ensue.spark.streaming import BucketProcessor
+from ensue.spark.types import arrow_schema, spark_schema
+
+
+def recipe_of(case: Case) -> Recipe:
+    """What travels to a worker, with no predicate evaluated by the JVM."""
+    query = parse_query(case.text)
+    checked = check(query, case.text, Schema.of(case.table.schema))
+    result = arrow_schema(spark_schema(case.matches("auto").to_arrow().schema))
+    return Recipe(checked, plan_or_reason(checked), 1000, 0, result)
+
+
+def travelling(case: Case) -> pa.Table:
+    """The columns as the JVM hands them over."""
+    column = case.options.get("type") or "type"
+    stream = parse_query(case.text).streams[0]
+    types = case.table.column(column) if column in case.table.column_names else pa.array([stream] * len(case.table))
+    extra = {TIME: case.table.column(case.time), TYPE: types, TIE: case.table.column("nth")}
+    return pa.table({n: case.table.column(n) for n in case.table.column_names} | extra)
+
+
+def run_in_a_bucket(case: Case, rng: Random, disorder: float = 3.0) -> list[pa.Table]:
+    """Rows of matches, over random micro-batches of events out of order; one bucket holds all keys."""
+    table = travelling(case)
+    times = [t.timestamp() for t in case.table.column(case.time).to_pylist()]
+    sent = sorted(range(len(times)), key=lambda i: times[i] + rng.uniform(0, disorder))
+    store = FakeStore()
+    recipe = recipe_of(case)
+    found, latest = [], 0.0
+    while sent or store.timers:
+        batch, sent = sent[: (n := rng.randrange(4))], sent[n:]
+        watermark = 0 if not latest else int((latest - disorder) * 1000) - 1
+        if not sent and not batch:
+            watermark = 10**14
+        processor = BucketProcessor(recipe, 1)  # a new one, as after a restart
+        processor.init(store)
+        rows = [Row(place=0, rows=table_bytes(table.take(pa.array(batch))))] if batch else []
+        told = list(processor.handleInputRows((0,), iter(rows), Timers(watermark))) if batch else []
+        for due in store.due(watermark):
+            told += processor.handleExpiredTimer((0,), Timers(watermark), due)
+        processor.close()
+        found += [table_of(row.rows) for row in told if row.rows is not None]
+        assert [row.late for row in told if row.late] == []
+        latest = max([latest, *(times[i] for i in batch)])
+    return found
+
+
+def compared(cases: Sequence[Case], rng: Random) -> list[str]:
+    found = [sum((rows_of(t) for t in run_in_a_bucket(c, rng)), rows_of(pa.table({}))) for c in cases]
+    return differences(cases, found)
+
+
+@pytest.mark.parametrize("disorder", [0.0, 3.0, 1000.0])
+def test_every_case_of_the_corpus(disorder):
+    rng = Random(f"corpus {disorder}")
+    cases = [c for c in TIMED if len(c.table)]
+    assert len(CORPUS) - len(TIMED) <= 1
+    found = [sum((rows_of(t) for t in run_in_a_bucket(c, rng, disorder)), rows_of(pa.table({}))) for c in cases]
+    assert differences(cases, found) == []
+
+
+@pytest.mark.parametrize("first", range(0, 400, 200))
+def test_random_queries(first):
+    planned = 0
+    for seed in range(first, first + 200):
+        rng = Random(f"buckets {seed}")
+        case = on_a_clock(
+            case_of(str(seed), print_query(random_query(rng)), events_table(random_stream(rng, 12)), unit="s")
+        )
+        planned += isinstance(recipe_of(case).plan, Plan)
+        assert compared([case], rng) == [], seed
+    assert planned > 60
+
+
+# ---------------------------------------------------------------- the state over time
+
+
+def state_sizes(text: str, batches: list[list[dict[str, Any]]]) -> list[int]:
+    """The bytes of a bucket's state after each micro-batch; the watermark follows a second behind."""
+    everything = [e for batch in batches for e in batch]
+    case = on_a_clock(case_of("sizes", text, pa.Table.from_pylist(everything), unit="s"))
+    table, recipe, store = travelling(case), recipe_of(case), FakeStore()
+    sizes, first, watermark = [], 0, 0
+    processor = BucketProcessor(recipe, 1)
+    processor.init(store)
+    for batch in batches:
+        rows = table.slice(first, len(batch))
+        first += len(batch)
+        (told,) = processor.handleInputRows((0,), iter([Row(place=0, rows=table_bytes(rows))]), Timers(watermark))
+        sizes.append(told.state_bytes)
+        latest = rows.column(TIME).to_pylist()[-1] - timedelta(seconds=1)
+        watermark = int(latest.timestamp() * 1000)
+    return sizes
+
+
+def batches_of(keys: Any, count: int = 120, each: int = 20) -> list[list[dict[str, Any]]]:
+    rng = Random("sizes")
+    return [
+        [
+            {"time": b * 2 + i // 10, "type": rng.choice("AAAC"), "k": keys(b, i), "v": rng.randrange(9)}
+            for i in range(each)
+        ]
+        for b in range(count)
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT * FROM S WHERE A ; B WITHIN 5 s",
+        "SELECT * FROM S WHERE A+ ; B PARTITION BY k WITHIN 5 s",
+        "SELECT * FROM S WHERE A ; A ; B PARTITION BY k WITHIN 40 EVENTS",
+        "SELECT * FROM S WHERE A AS x ; B AS y FILTER x.v < y.v WITHIN 5 s",
+        "SELECT PREV(y.v) AS v FROM S WHERE A ; B AS y PARTITION BY k WITHIN 5 s",
+    ],
+)
+def test_expired_partial_matches_leave_the_state(text):
+    """240 seconds of events that open partial matches, none of which is ever completed."""
+    sizes = state_sizes(text, batches_of(lambda b, i: i % 4))
+    assert max(sizes[-20:]) <= 1.25 * max(sizes[20:40])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT * FROM S WHERE A ; B PARTITION BY k WITHIN 5 s",
+        "SELECT * FROM S WHERE A AS x ; B AS y FILTER x.v < y.v PARTITION BY k WITHIN 5 s",
+        "SELECT * FROM S WHERE A ; B PARTITION BY k WITHIN 5 s CONSUME BY PARTITION",
+    ],
+)
+def test_idle_keys_leave_the_state(text):
+    """Every micro-batch has keys of its own, which never come again."""
+    sizes = state_sizes(text, batches_of(lambda b, i: b * 100 + i))
+    assert max(sizes[-20:]) <= 1.25 * max(sizes[20:40])
+
+
+def test_a_state_of_another_query_or_version_is_refused():
+    case = on_a_clock(case_of("q", "SELECT * FROM S WHERE A ; B", [{"time": 1, "type": "A"}], unit="s"))
+    store = FakeStore()
+    first = BucketProcessor(recipe_of(case), 4)
+    first.init(store)
+    rows = [Row(place=0, rows=table_bytes(travelling(case)))]
+    list(first.handleInputRows((0,), iter(rows), Timers(0)))
+    other = on_a_clock(case_of("q", "SELECT * FROM S WHERE A ; C", [{"time": 1, "type": "A"}], unit="s"))
+    for recipe, buckets in ((recipe_of(other), 4), (recipe_of(case), 5)):
+        second = BucketProcessor(recipe, buckets)
+        second.init(store)
+        with pytest.raises(EngineError, match="belongs to another query, other columns or another number of buckets"):
+            list(second.handleInputRows((0,), iter(rows), Timers(0)))
+    assert store.value is not None
+    store.value = (store.value[0].replace(b'"version": 1', b'"version": 9'),)
+    with pytest.raises(EngineError, match="is of version 9, and this library reads 1"):
+        list(first.handleInputRows((0,), iter(rows), Timers(0)))

@@ -1,0 +1,87 @@
+"""Every case of the corpus, every example of the papers and random queries on Spark equal the reference.
+
+In batch that is all of them. As a stream a case takes some 3 seconds of a core, most of it for what Spark does around
+it (a process to ask for the state's schema, then a state store, a checkpoint and three Python workers a micro-batch),
+so all of them would take twenty minutes: a run takes every ninth case of the corpus, and all of them where the
+environment has ENSUE_SPARK_ALL=1. What runs inside Spark's workers, test_buckets.py runs for all of them.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from random import Random
+
+import pytest
+from corpus_cases import CORPUS, TIMED, paper_cases
+from sparkling import case_of, differences, on_a_clock, run_as_stream, run_in_batch
+from strategies import events_table, random_query, random_stream
+
+from ensue.language.printer import print_query
+
+ALL = os.environ.get("ENSUE_SPARK_ALL") == "1"
+#: So many cases share a job, or a stream.
+IN_A_JOB, IN_A_STREAM = 60, 20
+SAMPLE = TIMED if ALL else TIMED[::9]
+
+
+def groups(cases, size):
+    """Cuts the cases into groups; neighbours, which are alike, come into different ones."""
+    n = -(-len(cases) // size)
+    return [pytest.param(cases[k::n], id=f"{k + 1} of {n}") for k in range(n)]
+
+
+def random_case(seed):
+    rng = Random(f"spark {seed}")
+    return case_of(f"seed {seed}", print_query(random_query(rng)), events_table(random_stream(rng, 12)), unit="s")
+
+
+@pytest.mark.parametrize("cases", groups(CORPUS, IN_A_JOB))
+def test_corpus_in_batch(spark, cases):
+    assert differences(cases, run_in_batch(spark, cases)) == []
+
+
+def test_papers_in_batch(spark):
+    cases = paper_cases()
+    assert len(cases) > 100
+    for first in range(0, len(cases), IN_A_JOB):
+        group = cases[first : first + IN_A_JOB]
+        assert differences(group, run_in_batch(spark, group)) == []
+
+
+@pytest.mark.parametrize("first", [0, 50])
+def test_random_queries_in_batch(spark, first):
+    cases = [random_case(seed) for seed in range(first, first + 50)]
+    assert sum(bool(c.expected) for c in cases) > 10
+    assert differences(cases, run_in_batch(spark, cases)) == []
+
+
+@contextmanager
+def one_partition(spark):
+    """A stream of many queries has many states: one partition each will do."""
+    spark.conf.set("spark.sql.shuffle.partitions", "1")
+    try:
+        yield
+    finally:
+        spark.conf.set("spark.sql.shuffle.partitions", "2")
+
+
+def streamed(spark, cases, folder, seed):
+    with one_partition(spark):
+        return run_as_stream(spark, cases, folder, Random(seed), files=3)
+
+
+@pytest.mark.parametrize("cases", groups(SAMPLE, IN_A_STREAM))
+def test_corpus_as_a_stream(spark, cases, tmp_path):
+    assert differences(cases, streamed(spark, cases, tmp_path, "corpus")) == []
+
+
+def test_papers_as_a_stream(spark, tmp_path):
+    cases = [on_a_clock(c) for c in paper_cases()][:: 1 if ALL else 12]
+    assert differences(cases, streamed(spark, cases, tmp_path, "papers")) == []
+
+
+def test_random_queries_as_a_stream(spark, tmp_path):
+    cases = [on_a_clock(random_case(seed)) for seed in range(1000, 1012)]
+    assert sum(bool(c.expected) for c in cases) > 4
+    assert differences(cases, streamed(spark, cases, tmp_path, "random")) == []

@@ -1,0 +1,159 @@
+"""kill -9 in the middle of a stream, ten times: after a restart no match is lost, and none is doubled.
+
+Rounds differ in whom they kill (the driver with all it has started, or one Python worker, whose task Spark runs again)
+and when: at a random moment, or when a new file has appeared in the sink's folder, which is between the output of a
+micro-batch and its commit.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from random import Random
+
+import kill_stream
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import ensue
+
+T0 = datetime(2024, 1, 1, tzinfo=UTC)
+FILES, EVENTS_A_FILE = 24, 40
+#: Of the ten kills these hit a Python worker; the others the driver with all it has started.
+WORKERS = {2, 5, 8}
+PROGRAM = Path(kill_stream.__file__)
+
+
+def write_source(folder: Path, rng: Random) -> pa.Table:
+    """Files with events up to a second out of order; all events together."""
+    events = [
+        {
+            "time": T0 + timedelta(milliseconds=100 * n),
+            "type": rng.choice("ABC"),
+            "k": rng.randrange(8),
+            "n": n,
+        }
+        for n in range(FILES * EVENTS_A_FILE)
+    ]
+    schema = pa.schema(
+        [("time", pa.timestamp("us", "UTC")), ("type", pa.string()), ("k", pa.int32()), ("n", pa.int64())]
+    )
+    sent = sorted(events, key=lambda e: e["time"] + timedelta(seconds=rng.random()))
+    last = {"time": T0 + timedelta(days=1), "type": "C", "k": 0, "n": -1}
+    batches = [sent[i : i + EVENTS_A_FILE] for i in range(0, len(sent), EVENTS_A_FILE)]
+    folder.mkdir()
+    for i, batch in enumerate([*batches, [last]]):
+        path = folder / f"{i:03}.parquet"
+        pq.write_table(pa.Table.from_pylist(batch, schema), path)
+        os.utime(path, (1_700_000_000 + i, 1_700_000_000 + i))
+    return pa.Table.from_pylist(events, schema)
+
+
+def start(folder: Path) -> subprocess.Popen[bytes]:
+    (folder / "running").unlink(missing_ok=True)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    log = (folder / "log").open("ab")
+    command = [sys.executable, "-W", "ignore", str(PROGRAM), str(folder)]
+    return subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
+
+
+def wait_until(true, child: subprocess.Popen[bytes], seconds: float) -> bool:
+    """Whether it came true before the child ended and the time was over."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and child.poll() is None:
+        if true():
+            return True
+        time.sleep(0.005)
+    return bool(true())
+
+
+def sink_files(folder: Path) -> int:
+    return len(list((folder / "sink").glob("*.parquet"))) if (folder / "sink").exists() else 0
+
+
+def commits(folder: Path) -> int:
+    there = folder / "checkpoint" / "commits"
+    return max([int(p.name) + 1 for p in there.glob("[0-9]*")] or [0]) if there.exists() else 0
+
+
+def kill_group(child: subprocess.Popen[bytes]) -> None:
+    """The driver, its JVM and its Python workers, which are in a session of their own."""
+    for pid in in_session(child.pid):
+        os.kill(pid, signal.SIGKILL)
+    child.wait()
+
+
+def in_session(leader: int) -> list[int]:
+    """The processes of the session that we started with `start_new_session`."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            if os.getsid(int(entry.name)) == leader:
+                found.append(int(entry.name))
+        except ProcessLookupError:
+            continue
+    return found
+
+
+def a_worker(leader: int) -> int | None:
+    """One Python worker of the session: a child of the daemon that Spark starts."""
+    for pid in in_session(leader):
+        try:
+            parent = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+            mine, parents = (Path(f"/proc/{p}/cmdline").read_bytes() for p in (pid, parent))
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if b"ensue.spark.daemon" in mine and b"ensue.spark.daemon" in parents:
+            return pid
+    return None
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are found through /proc")
+def test_no_match_is_lost_and_none_is_doubled(tmp_path):
+    rng = Random("kill")
+    events = write_source(tmp_path / "source", rng)
+    expected = ensue.match(events, kill_stream.QUERY).to_arrow()
+    killed = Counter()
+    child = start(tmp_path)
+    try:
+        for kill in range(10):
+            if child.poll() is not None:
+                killed["restart"] += 1  # the death of a worker failed the query
+                child = start(tmp_path)
+            assert wait_until((tmp_path / "running").exists, child, 240), (tmp_path / "log").read_text()[-3000:]
+            before, done = sink_files(tmp_path), commits(tmp_path)
+            # A step on, so that ten kills are spread over the stream and each finds work done since the last.
+            assert wait_until(lambda done=done: commits(tmp_path) > done, child, 240), (tmp_path / "log").read_text()
+            if kill in WORKERS:
+                assert wait_until(lambda child=child: a_worker(child.pid) is not None, child, 60)
+                os.kill(a_worker(child.pid), signal.SIGKILL)
+                killed["worker"] += 1
+                continue
+            if kill % 2:
+                before = sink_files(tmp_path)
+                assert wait_until(lambda before=before: sink_files(tmp_path) > before, child, 240)
+                killed["after output"] += 1
+            else:
+                time.sleep(rng.uniform(0, 1.5))
+                killed["at random"] += 1
+            assert child.poll() is None, "the stream ended before it was killed"
+            kill_group(child)
+            child = start(tmp_path)
+        assert child.wait(timeout=400) == 0, (tmp_path / "log").read_text()[-3000:]
+    finally:
+        if child.poll() is None:
+            kill_group(child)
+    found = Counter(map(tuple, json.loads((tmp_path / "matches").read_text())))
+    wanted = Counter(zip(expected["a"].to_pylist(), expected["b"].to_pylist(), strict=True))
+    assert found == wanted
+    assert len(wanted) > 100
+    assert killed["after output"] >= 2
+    assert killed["worker"] == len(WORKERS)

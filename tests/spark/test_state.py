@@ -1,0 +1,156 @@
+"""What a stream's state does over time: late events are told, old checkpoints refused, and it does not grow."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.errors import StreamingQueryException
+from sparkling import frame_of
+
+import ensue
+
+T0 = datetime(2024, 1, 1, tzinfo=UTC)
+SCHEMA = pa.schema([("time", pa.timestamp("us", "UTC")), ("type", pa.string()), ("k", pa.int64())])
+AB = "SELECT x.time AS a, y.time AS b FROM S WHERE A AS x ; B AS y PARTITION BY k WITHIN 5 s"
+
+
+def at(seconds):
+    return None if seconds is None else T0 + timedelta(seconds=seconds)
+
+
+class Source:
+    """A folder that gets a file for each micro-batch."""
+
+    def __init__(self, spark, folder: Path) -> None:
+        self._spark, self.folder = spark, folder
+        self._files = 0
+        (folder / "source").mkdir()
+
+    def add(self, *events) -> None:
+        """One file of (seconds, type, key)."""
+        rows = [{"time": at(t), "type": x, "k": k} for t, x, k in events]
+        hidden = self.folder / "source" / f".{self._files:03}"
+        pq.write_table(pa.Table.from_pylist(rows, SCHEMA), hidden)
+        os.utime(hidden, (1_700_000_000 + self._files,) * 2)
+        hidden.rename(self.folder / "source" / f"{self._files:03}.parquet")
+        self._files += 1
+
+    def events(self, delay="1 second"):
+        reader = self._spark.readStream.schema("time timestamp, type string, k long").option("maxFilesPerTrigger", 1)
+        return reader.parquet(str(self.folder / "source")).withWatermark("time", delay)
+
+    def run(self, matches, name="sink"):
+        """Runs over all files there are; the rows so far, and what was observed in each micro-batch."""
+        writer = matches.writeStream.format("parquet").option("checkpointLocation", str(self.folder / f"{name}_at"))
+        query = writer.trigger(availableNow=True).start(str(self.folder / name))
+        query.awaitTermination()
+        observed = [p.observedMetrics for p in query.recentProgress]
+        rows = self._spark.read.schema(matches.schema).parquet(str(self.folder / name)).toArrow()
+        return rows, observed
+
+
+@pytest.fixture
+def source(spark, tmp_path):
+    return Source(spark, tmp_path)
+
+
+def total(observed, name, metric):
+    return sum(row[metric] for batch in observed if (row := batch.get(name)) is not None)
+
+
+def test_late_events_are_counted_and_given(source):
+    """The watermark of a micro-batch is that of the ones before it; what comes at or before it is late.
+
+    Of the three late ones the query can use two: the third is of a type that the pattern does not have.
+    """
+    source.add((1, "A", 0), (2, "B", 0), (None, "A", 0))
+    source.add((100, "C", 0))
+    source.add((99, "A", 0), (99.001, "A", 0), (3, "B", 0), (98, "C", 0), (100.5, "B", 0), (None, "C", 0))
+    source.add((10_000, "C", 0))
+    rows, observed = source.run(ensue.match(source.events(), AB))
+    assert sorted(zip(rows["a"].to_pylist(), rows["b"].to_pylist(), strict=True)) == [
+        (at(1), at(2)),
+        (at(99.001), at(100.5)),
+    ]
+    assert total(observed, "ensue_matching", "late") == 2
+    assert total(observed, "ensue_matching", "matches") == 2
+    assert total(observed, "ensue_events", "without_time") == 2
+    assert total(observed, "ensue_events", "events") == 11
+    assert total(observed, "ensue_events", "relevant") == 6
+    late, _ = source.run(ensue.query(AB).late(source.events()), "late")
+    assert late.column_names == ["time", "type", "k"]
+    assert Counter(zip(late["time"].to_pylist(), late["type"].to_pylist(), strict=True)) == {
+        (at(99), "A"): 1,
+        (at(3), "B"): 1,
+    }
+
+
+def test_a_stream_goes_on_where_it_stopped(source):
+    """Three runs, one checkpoint; events that no pattern uses move the time as well, and release what waits."""
+    query = ensue.query(AB)
+    source.add((1, "A", 0), (2, "A", 1))
+    rows, _ = source.run(query.run(source.events()))
+    assert len(rows) == 0
+    source.add((3, "B", 0), (4, "B", 1), (3.5, "B", 0))
+    source.run(query.run(source.events()))
+    source.add((20, "C", 7))
+    rows, observed = source.run(query.run(source.events()))
+    assert Counter(zip(rows["k"].to_pylist(), rows["b"].to_pylist(), strict=True)) == {
+        (0, at(3)): 1,
+        (0, at(3.5)): 1,
+        (1, at(4)): 1,
+    }
+    assert total(observed, "ensue_matching", "late") == 0
+    assert all(batch["ensue_matching"].state_bytes >= 0 for batch in observed if "ensue_matching" in batch)
+
+
+@pytest.mark.parametrize("change", ["query", "buckets"])
+def test_a_changed_query_is_refused(source, change):
+    source.add((1, "A", 0), (2, "A", 1))
+    source.run(ensue.match(source.events(), AB))
+    source.add((3, "B", 0))
+    text = AB.replace("5 s", "6 s") if change == "query" else AB
+    changed = ensue.match(source.events(), text, buckets=7 if change == "buckets" else 32)
+    with pytest.raises(StreamingQueryException, match="belongs to another query, other columns or another number of"):
+        source.run(changed)
+
+
+def test_several_streams_as_one(spark, source, tmp_path):
+    """Two sources with their own watermarks: time goes on when it does in both."""
+    (tmp_path / "other").mkdir()
+    other = Source(spark, tmp_path / "other")
+    source.add((1, "A", 0), (50, "C", 0))
+    other.add((2, "B", 0), (60, "C", 0))
+    source.add((100, "C", 0))
+    other.add((100, "C", 0))
+    text = AB.replace("FROM S", "FROM S, T")
+    rows, _ = source.run(ensue.match({"S": source.events(), "T": other.events()}, text))
+    assert (rows["a"].to_pylist(), rows["b"].to_pylist()) == ([at(1)], [at(2)])
+
+
+def test_a_stream_of_all_types_goes_through_the_state(spark, tmp_path):
+    """What waits in the state, and what partial matches keep, comes back as it was."""
+    from test_input import EVERYTHING, everything
+
+    table = pa.Table.from_pylist([everything(n) for n in range(6)], EVERYTHING)
+    (tmp_path / "source").mkdir()
+    last = pa.Table.from_pylist([{"time": T0 + timedelta(days=900), "type": "C"}], EVERYTHING)
+    for i, part in enumerate([table.slice(0, 3), table.slice(3), last]):
+        pq.write_table(part, tmp_path / "source" / f"{i}.parquet")
+    schema = frame_of(spark, table).schema
+    reader = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(tmp_path / "source"))
+    text = "SELECT x, y FROM S WHERE A AS x ; B AS y WITHIN 3 s"
+    matches = ensue.match(reader.withWatermark("time", "10 seconds"), text)
+    query = matches.writeStream.format("memory").queryName("all_types").trigger(availableNow=True).start()
+    query.awaitTermination()
+    found = spark.table("all_types").toArrow()
+    expected = ensue.match(table, text).to_arrow()
+    key = [("start_time", "ascending"), ("end_time", "ascending")]
+    assert found.sort_by(key).cast(expected.schema).to_pylist() == expected.sort_by(key).to_pylist()
+    assert len(expected)

@@ -1,0 +1,61 @@
+"""The cases of the corpus and of the papers as cases for Spark."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+from sparkling import Case, case_of, on_a_clock
+
+TESTS = Path(__file__).parents[1]
+
+
+def _module(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"cases_of_{path.stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _corpus() -> Iterator[Case]:
+    module = _module(TESTS / "corpus" / "test_corpus.py")
+    for parameter in module.CASES:
+        (case,) = parameter.values
+        table, options = module.read(case)
+        yield case_of(parameter.id, case["query"], table, **options)
+
+
+#: Every case of the corpus.
+CORPUS = list(_corpus())
+#: The same with timestamps, for streams: all but those with nanoseconds, which Spark's timestamps do not have.
+TIMED = [on_a_clock(c) for c in CORPUS if c.options.get("unit") != "ns"]
+
+
+# ---------------------------------------------------------------- the papers
+
+
+def paper_cases() -> list[Case]:
+    """Every query that a test of the papers runs, with its events: the tests are run, and their runs written down."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "runs"
+        command = [sys.executable, "-m", "pytest", str(TESTS / "papers"), "-k", "reference", "-p", "written_down"]
+        paths = [str(Path(__file__).parent), *sys.path]
+        environment = {**os.environ, "RUNS": str(file), "PYTHONPATH": os.pathsep.join(paths)}
+        subprocess.run([*command, "-p", "no:cacheprovider"], env=environment, check=True, stdout=subprocess.DEVNULL)
+        runs = pickle.loads(file.read_bytes())
+    cases = []
+    for name, text, events, options in runs:
+        # The papers have examples with one stream only, and none with a tie-break.
+        assert set(options) <= {"time", "unit", "engine"}, options
+        given = {k: v for k, v in options.items() if k != "engine" and (k == "time" or v is not None)}
+        cases.append(case_of(name, text, events, **given))
+    return cases

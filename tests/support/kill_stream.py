@@ -1,0 +1,40 @@
+"""The program that test_kill.py kills: a stream from files to files.
+
+kill_stream.py folder    reads folder/source, writes folder/sink and, at the end, folder/matches
+"""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import ensue
+from ensue.spark import local_session
+
+QUERY = "SELECT x.n AS a, y.n AS b FROM S WHERE A AS x ; B AS y PARTITION BY k WITHIN 3 s"
+SCHEMA = "time timestamp, type string, k int, n long"
+SETTINGS = {
+    # Two buckets' states, written at each of many small micro-batches.
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.session.timeZone": "UTC",
+}
+
+
+def main(folder: Path) -> None:
+    # Two cores, and a task may fail twice: as on a cluster, a dead worker does not end the query.
+    spark = local_session("local[2,3]", SETTINGS)
+    source = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(folder / "source"))
+    matches = ensue.match(source.withWatermark("time", "2 seconds"), QUERY, buckets=2)
+    writer = matches.writeStream.format("parquet").option("checkpointLocation", str(folder / "checkpoint"))
+    running = writer.trigger(availableNow=True).start(str(folder / "sink"))
+    # Told only now, when a kill hits a running stream.
+    (folder / "running").write_text(str(os.getpid()))
+    running.awaitTermination()
+    # Through Spark: it reads the files of the sink's log, not what a kill left there.
+    rows = [(r.a, r.b) for r in spark.read.parquet(str(folder / "sink")).collect()]
+    (folder / "matches").write_text(json.dumps(rows))
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

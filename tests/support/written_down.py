@@ -1,0 +1,27 @@
+"""A pytest plugin that writes down every run of a query: the test, the query's text, the events and the options."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from pathlib import Path
+from typing import Any
+
+import ensue
+
+_RUNS: list[Any] = []
+_run = ensue.Query.run
+
+
+def _written_down(self: ensue.Query, events: Any, **options: Any) -> Any:
+    matches = _run(self, events, **options)
+    test = os.environ.get("PYTEST_CURRENT_TEST", "").partition(" ")[0]
+    _RUNS.append((test, self.text, events, options))
+    return matches
+
+
+ensue.Query.run = _written_down  # type: ignore[method-assign]
+
+
+def pytest_sessionfinish() -> None:
+    Path(os.environ["RUNS"]).write_bytes(pickle.dumps(_RUNS))
