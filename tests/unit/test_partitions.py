@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from ensue.events import read_events
-from ensue.partitions import KeyNumbers, partition_codes, substreams_of
+from ensue.partitions import partition_codes, substreams_of
 
 
 def stream(**columns):
@@ -62,16 +62,3 @@ def test_empty_stream():
     empty = stream(k=pa.array([], pa.string()))
     assert substreams_of(empty, ["k"]) == []
     assert substreams_of(empty, []) == []
-
-
-def test_keys_that_are_kept_are_numbered_anew():
-    """As if the others had never come; a key that comes again gets a new number."""
-    columns = [pa.array([1, 1, 2, None, 2]), pa.array(["a", "b", "a", None, "c"]), pa.array([0.0, 1.0, 0.0, 2.0, -0.0])]
-    for width in (1, 2, 3):
-        keys = KeyNumbers([f"k{i}" for i in range(width)])
-        codes = keys.encode(columns[:width])
-        kept = codes[[3, 0]]
-        keys.keep(kept)
-        again = keys.encode([c.take(pa.array([3, 0, 2, 0])) for c in columns[:width]])
-        assert again.tolist() == [0, 1, 2, 1]
-        assert len(keys) == 3
