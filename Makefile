@@ -1,10 +1,11 @@
-# Each target does all of its own set-up: Python 3.11 or newer and make are all that must be there.
+# Each target does all of its own set-up: Python 3.11 or newer and make are all that must be there. Spark's Java is
+# installed where that can be done, see tools/java.sh.
 
 PYTHON ?= python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types check bench docs lock clean
+.PHONY: help java demo test lint types check bench docs lock clean
 
 help:
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
@@ -21,10 +22,13 @@ help:
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-demo: .venv/ready ## a real pattern over real data, with its matches
+java:
+	@sh tools/java.sh
+
+demo: java .venv/ready ## a real pattern over real data, embedded and on Spark
 	@$(BIN)/python -m ensue.demo
 
-test: .venv/ready ## all tests, with the examples of README and docs
+test: java .venv/ready ## all tests, with the examples of README and docs
 	$(BIN)/python -m pytest
 
 lint: .venv/ready ## style
@@ -36,7 +40,7 @@ types: .venv/ready ## static types
 
 check: lint types test ## all that CI asks
 
-bench: .venv/ready ## speed, as ratios, into bench/results/
+bench: java .venv/ready ## speed, as ratios, into bench/results/
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r bench/requirements.lock
 	$(BIN)/python -m bench.run
 

@@ -2,20 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Unpack, overload
 
 import pyarrow as pa
 
 from ensue import pipeline
+from ensue.errors import DataError, EngineError
 from ensue.explain import explain
 from ensue.language import ast
 from ensue.language.builder import Select
 from ensue.language.parser import decode, parse_query
 from ensue.language.printer import print_query
 from ensue.logic.check import check
+from ensue.matches import Matches
 from ensue.schema import Schema
 from ensue.sources import is_spark
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class SparkFrame(Protocol):
+    """What tells a Spark DataFrame from other events, for type checkers that need not have pyspark to know it."""
+
+    @property
+    def isStreaming(self) -> bool: ...
+
+
+class Options(TypedDict, total=False):
+    """The options of `Query.run` over events in memory or in files."""
+
+    time: str | None
+    type: str | None
+    unit: str | None
+    tiebreak: str | None
+    engine: str
+    progress: Callable[[int, int], None] | None
+
+
+class SparkOptions(TypedDict, total=False):
+    """The options of `Query.run` over Spark DataFrames."""
+
+    time: str
+    type: str | None
+    unit: str | None
+    tiebreak: str | None
+    engine: Literal["auto", "spark"]
+    unbounded: bool
+    buckets: int | None
+    name: str | None
 
 
 class Query:
@@ -42,7 +78,13 @@ class Query:
         """Checks names and types against the columns of the events; raises a QueryError with all problems."""
         check(self.ast, self.text, Schema.of(schema))
 
-    def explain(self, events: Any = None, *, verbose: bool = False, **options: Any) -> str:
+    def explain(
+        self,
+        events: SparkFrame | Mapping[str, SparkFrame] | None = None,
+        *,
+        verbose: bool = False,
+        **options: Unpack[SparkOptions],
+    ) -> str:
         """What the query was understood as, and how it is evaluated; `verbose` adds the determinised automaton.
 
         With a Spark DataFrame and the options of `run`, also what Spark does for it, and Spark's own plan.
@@ -77,9 +119,40 @@ class Query:
         if is_spark(events):
             from ensue.spark import explain_on_spark
 
-            return explain_on_spark(self.ast, self.text, events, verbose=verbose, **options)
+            frames: Any = events
+            given: dict[str, Any] = {**options}
+            _check_spark_engine(given.pop("engine", "auto"))
+            return explain_on_spark(self.ast, self.text, frames, verbose=verbose, **_said(given))
         checked = check(self.ast, self.text)
         return explain(checked, pipeline.plan_or_reason(checked), verbose=verbose)
+
+    @overload
+    def run(
+        self,
+        events: SparkFrame | Mapping[str, SparkFrame],
+        *,
+        time: str = "time",
+        type: str | None = None,
+        unit: str | None = None,
+        tiebreak: str | None = None,
+        engine: Literal["auto", "spark"] = "auto",
+        unbounded: bool = False,
+        buckets: int | None = None,
+        name: str | None = None,
+    ) -> DataFrame: ...
+
+    @overload
+    def run(
+        self,
+        events: Any,
+        *,
+        time: str | None = "time",
+        type: str | None = None,
+        unit: str | None = None,
+        tiebreak: str | None = None,
+        engine: str = "auto",
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Matches: ...
 
     def run(
         self,
@@ -91,8 +164,10 @@ class Query:
         tiebreak: str | None = None,
         engine: str = "auto",
         progress: Callable[[int, int], None] | None = None,
-        **spark: Any,
-    ) -> Any:
+        unbounded: bool = False,
+        buckets: int | None = None,
+        name: str | None = None,
+    ) -> Matches | DataFrame:
         """Every complex event of the query over the events.
 
         `events`: a pyarrow Table or RecordBatchReader, a pandas or polars frame, a list of dicts, a path to a
@@ -101,6 +176,12 @@ class Query:
         in the order they have. Events out of order are sorted, stably, and the log says so.
         `type`: the column with each event's type; by default the column `type` where there is one, else the
         stream's name in FROM is every event's type. `tiebreak`: a column that orders events of equal time.
+        `engine`: "automaton" or "reference"; "auto" takes the first that evaluates the query. `progress` is called
+        with how much is done and how much there is.
+
+        A Spark DataFrame gives a lazy DataFrame of matches, streaming if the events are. Of a stream, `unbounded`
+        allows a query without a window, whose state grows for ever; `buckets` is how many values of the state store
+        hold the keys; `name` begins the names of the observed metrics.
 
         >>> events = [{"time": 1, "type": "A", "v": 7}, {"time": 4, "type": "B", "v": 9}]
         >>> query("SELECT x.v, y.v FROM S WHERE A AS x ; B AS y WITHIN 5 s").run(events, unit="s")
@@ -109,10 +190,19 @@ class Query:
         1           4         7    9
         1 match
         """
+        spark = _said({"unbounded": unbounded or None, "buckets": buckets, "name": name})
         if is_spark(events):
             from ensue.spark import run
 
+            _check_spark_engine(engine)
+            if progress is not None:
+                raise TypeError("progress: not for Spark DataFrames, whose matches are found when they are asked for")
             return run(self.ast, self.text, events, time=time, type=type, unit=unit, tiebreak=tiebreak, **spark)
+        if engine == "spark":
+            raise EngineError(
+                f"engine='spark' takes a Spark DataFrame, not {_kind(events)}: give it spark.read.parquet(...) or "
+                "spark.createDataFrame(...)"
+            )
         if spark:
             raise TypeError(f"{', '.join(spark)}: for Spark DataFrames only")
         return pipeline.run(
@@ -129,22 +219,40 @@ class Query:
 
     def late(
         self,
-        events: Any,
+        events: SparkFrame | Mapping[str, SparkFrame],
         *,
-        time: str | None = "time",
+        time: str = "time",
         type: str | None = None,
         unit: str | None = None,
         tiebreak: str | None = None,
-        **spark: Any,
-    ) -> Any:
+        name: str | None = None,
+    ) -> DataFrame:
         """The events of a Spark stream that came too late for the query, as a streaming DataFrame of their own.
 
         An event is late when the watermark had passed its time before it came. `run` counts such events and leaves
         them out; this gives them, those that the query could have used, with all their columns.
         """
+        if not is_spark(events):
+            raise DataError(f"late events are those of a Spark stream: give a streaming DataFrame, not {_kind(events)}")
         from ensue.spark import late_events
 
-        return late_events(self.ast, self.text, events, time=time, type=type, unit=unit, tiebreak=tiebreak, **spark)
+        frames: Any = events
+        named = _said({"name": name})
+        return late_events(self.ast, self.text, frames, time=time, type=type, unit=unit, tiebreak=tiebreak, **named)
+
+
+def _said(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that say something; what is left out has its default where it is used. A time of None is refused."""
+    return {option: value for option, value in options.items() if value is not None or option == "time"}
+
+
+def _check_spark_engine(engine: str) -> None:
+    if engine not in ("auto", "spark"):
+        raise EngineError(f"a Spark DataFrame is evaluated on Spark, not by engine={engine!r}: leave it out")
+
+
+def _kind(events: Any) -> str:
+    return f"{events.__class__.__module__}.{events.__class__.__qualname__}".removeprefix("builtins.")
 
 
 def query(text: str | bytes | Select) -> Query:
@@ -158,11 +266,22 @@ def query(text: str | bytes | Select) -> Query:
     return Query(decoded, parse_query(decoded))
 
 
-def match(events: Any, text: str | bytes | Select | Query, **options: Any) -> Any:
+@overload
+def match(
+    events: SparkFrame | Mapping[str, SparkFrame], text: str | bytes | Select | Query, **options: Unpack[SparkOptions]
+) -> DataFrame: ...
+
+
+@overload
+def match(events: Any, text: str | bytes | Select | Query, **options: Unpack[Options]) -> Matches: ...
+
+
+def match(events: Any, text: str | bytes | Select | Query, **options: Any) -> Matches | DataFrame:
     """`query(text).run(events, **options)`.
 
     >>> len(match([{"time": 1, "type": "A"}, {"time": 2, "type": "A"}], "SELECT * FROM S WHERE A ; A", unit="s"))
     1
     """
     made = text if isinstance(text, Query) else query(text)
-    return made.run(events, **options)
+    found: Matches | DataFrame = made.run(events, **options)
+    return found

