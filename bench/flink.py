@@ -1,0 +1,2 @@
+"""Placeholder."""
+def measured(*a): return [{"name":"skipped"}]
