@@ -110,8 +110,9 @@ class RunningQuery:
         """Lets go of the events that no later match can speak of."""
         if self._kept is not None:
             places = self._kept.column(_PLACE).to_numpy()
-            there = np.isin(places, self._engine.referenced(), assume_unique=True)
-            self._kept = self._kept.take(pa.array(np.flatnonzero(there))).combine_chunks()
+            # What is referenced has been kept, and both are in stream order.
+            there = np.searchsorted(places, self._engine.referenced())
+            self._kept = self._kept.take(pa.array(there)).combine_chunks()
 
     # -- the state
 

@@ -1,0 +1,5 @@
+"""Placeholder."""
+
+
+def measured(*a):
+    return [{"name": "skipped"}]

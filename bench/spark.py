@@ -1,0 +1,347 @@
+"""`make bench`, Spark's part: what Ensue takes on Spark, as ratios to what Spark itself takes in the same run.
+
+The compared are run in turn, A B A B, and the shortest time of each counts: the machine may be busy with other work.
+Every query's matches are compared with the embedded engine's before anything is measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pyspark
+from pyspark.sql import DataFrame, SparkSession
+
+import ensue
+from bench import flink
+from bench.report import RESULTS, commit, section
+from bench.spark_data import FILES, TYPES, events_of
+from ensue.spark import local_session
+
+#: The session's settings beside those of `local_session`. 4 GB: the self-join's sort and the joins' rows.
+SETTINGS = {"spark.driver.memory": "4g"}
+Batches = Iterator[pa.RecordBatch]
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much is measured. Windows grow with the time between events of a key, so that the matches stay as many."""
+
+    rows: int
+    keys: tuple[int, int]
+    join_rows: int  # of the self-join with few keys, which grows with the square
+    rounds: int
+    least: int  # seconds that one key's events of one type are apart, with the most keys
+
+
+FULL = Size(10_000_000, (100, 100_000), 1_000_000, 3, 2_000)
+SMALL = Size(100_000, (10, 1_000), 100_000, 1, 20)
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("--small", action="store_true", help="some seconds: whether it runs at all")
+    arguments.add_argument("--only", default="", help="sections by their first letters: p(artitioned) u s f")
+    arguments.add_argument("--serve", help="inner: a session with this master, which runs what it is told to")
+    given = arguments.parse_args()
+    size = SMALL if given.small else FULL
+    if given.serve:
+        return serve(given.serve, size)
+    wanted = given.only or "pusf"
+    results: dict[str, Any] = {
+        "commit": commit(),
+        "python": platform.python_version(),
+        "spark": pyspark.__version__,
+        "rows": size.rows,
+        "load_before": os.getloadavg(),
+    }
+    if "u" in wanted:
+        results["unpartitioned"] = section("unpartitioned, by time slices", unpartitioned(size))
+    if "p" in wanted or "s" in wanted:
+        spark = local_session("local[2]", SETTINGS)
+        try:
+            if "p" in wanted:
+                for keys in size.keys:
+                    title = f"partitioned, 3 of 20 types, {keys:,} keys"
+                    results[title] = section(title, partitioned(spark, size, keys))
+            if "s" in wanted:
+                for title, rows in streaming(spark, size):
+                    results[title] = section(title, rows)
+        finally:
+            spark.stop()
+    if "f" in wanted:
+        ours = results.get(f"stream, {_NAMED['few']}", [{}])[0].get("million_rows_a_second")
+        results["flink"] = section(
+            "Flink's MATCH_RECOGNIZE, streaming", flink.measured(events(size, -1), window(size, -1), ours)
+        )
+    results["load_after"] = os.getloadavg()
+    print(f"\nload before and after: {results['load_before']}, {results['load_after']}")
+    if not given.small and not given.only:
+        RESULTS.mkdir(exist_ok=True)
+        (RESULTS / "spark.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+
+
+# ---------------------------------------------------------------- the events and the queries
+
+
+def events(size: Size, which: int) -> Path:
+    return events_of(size.rows, size.keys[which])
+
+
+def window(size: Size, which: int) -> int:
+    """Milliseconds in which a key has one event of each type, on average."""
+    return size.keys[which] * len(TYPES)
+
+
+def sequence(size: Size, which: int) -> str:
+    return (
+        "SELECT x.id, y.id, z.id FROM S WHERE A AS x ; B AS y ; C AS z "
+        f"PARTITION BY key WITHIN {window(size, which)} ms"
+    )
+
+
+def self_join(size: Size, which: int) -> str:
+    return f"""
+        SELECT a.key, a.time, c.time, a.id, b.id, c.id
+        FROM events a JOIN events b ON a.key = b.key AND a.time < b.time
+                      JOIN events c ON a.key = c.key AND b.time < c.time
+        WHERE a.type = 'A' AND b.type = 'B' AND c.type = 'C'
+          AND b.time <= a.time + INTERVAL {window(size, which) / 1000} SECONDS
+          AND c.time <= a.time + INTERVAL {window(size, which) / 1000} SECONDS
+    """
+
+
+def window_function(size: Size, which: int) -> str:
+    return f"""
+        SELECT key, a.time, time, a.id, b.id, id
+        FROM (
+          SELECT *, collect_list(CASE WHEN type = 'A' THEN struct(time, id) END) OVER before AS firsts,
+                    collect_list(CASE WHEN type = 'B' THEN struct(time, id) END) OVER before AS seconds
+          FROM events WHERE type IN ('A', 'B', 'C')
+          WINDOW before AS (PARTITION BY key ORDER BY time
+                            RANGE BETWEEN INTERVAL {window(size, which) / 1000} SECONDS PRECEDING AND CURRENT ROW)
+        ) LATERAL VIEW explode(firsts) AS a LATERAL VIEW explode(seconds) AS b
+        WHERE type = 'C' AND a.time < b.time
+    """
+
+
+def passed_on(batches: Batches) -> Batches:
+    """What a `mapInArrow` costs that does nothing."""
+    yield from batches
+
+
+def consumed(frame: DataFrame) -> None:
+    frame.write.format("noop").mode("overwrite").save()
+
+
+# ---------------------------------------------------------------- measuring
+
+
+def in_turn(rounds: int, works: Mapping[str, Callable[[], Any]]) -> dict[str, float]:
+    """The shortest time of each, after rounds in which all are run one after the other."""
+    shortest = dict.fromkeys(works, float("inf"))
+    for _ in range(rounds):
+        for name, work in works.items():
+            start = time.perf_counter()
+            work()
+            shortest[name] = min(shortest[name], time.perf_counter() - start)
+    return shortest
+
+
+def row(name: str, rows: int, seconds: float, ours: float | None = None, **more: Any) -> dict[str, Any]:
+    found = {"name": name, "seconds": round(seconds, 2), "million_rows_a_second": round(rows / seconds / 1e6, 2)}
+    return found | ({} if ours is None else {"times_ours": round(seconds / ours, 2)}) | more
+
+
+def checked(found: pa.Table, query: str, table: pa.Table) -> int:
+    """The number of matches, which are the embedded engine's."""
+    expected = ensue.match(table, query).to_arrow()
+    order = [(c, "ascending") for c in ("x_id", "y_id", "z_id") if c in expected.column_names]
+    names = [c for c, _ in order]
+    found, expected = (t.select(names).sort_by(order).combine_chunks() for t in (found, expected))
+    assert found.equals(expected), f"{len(found):,} matches on Spark, {len(expected):,} embedded: {query}"
+    return len(expected)
+
+
+# ---------------------------------------------------------------- batch
+
+
+def partitioned(spark: SparkSession, size: Size, keys: int) -> list[dict[str, Any]]:
+    which = size.keys.index(keys)
+    folder, query = events(size, which), sequence(size, which)
+    frame = spark.read.parquet(str(folder))
+    matches = checked(ensue.match(frame, query).toArrow(), query, pq.read_table(folder))
+    passing = "Spark: mapInArrow, all rows as they are"
+    frame.createOrReplaceTempView("events")
+    windowed = "Spark SQL: window functions"
+    works = {
+        "ensue": lambda: consumed(ensue.match(frame, query)),
+        passing: lambda: consumed(frame.mapInArrow(passed_on, frame.schema)),
+    }
+    times = in_turn(size.rounds, works)
+    ours = times["ensue"]
+    rows = [
+        row("ensue", size.rows, ours, matches=matches),
+        row(passing, size.rows, times[passing], ours),
+    ]
+    for name, sql in ((windowed, window_function(size, which)), ("Spark SQL: self-join", self_join(size, which))):
+        # A join compares a key's events with each other: with few keys it is hopeless but for a part.
+        part = frame.limit(0)
+        few = which == 0 and "join" in name
+        part = spark.read.parquet(str(events_of(size.join_rows, keys))) if few else frame
+        part.createOrReplaceTempView("events")
+        count = size.join_rows if few else size.rows
+        found = spark.sql(sql).count()
+        expected = ensue.match(part, query).count() if few else matches
+        assert found == expected, (name, found, expected)
+        both = {
+            "ensue": lambda part=part: consumed(ensue.match(part, query)),
+            name: lambda sql=sql: consumed(spark.sql(sql)),
+        }
+        times = in_turn(size.rounds, both)
+        note = {"of_rows": count} if few else {}
+        rows.append(row(name, count, times[name], times["ensue"], matches=found, **note))
+    return rows
+
+
+def unpartitioned(size: Size) -> list[dict[str, Any]]:
+    """One session with one core and one with two, told in turn to run the same query."""
+    sessions = {master: Session(master, size is SMALL) for master in ("local[1]", "local[2]")}
+    try:
+        matches = {master: s.ask("check") for master, s in sessions.items()}
+        assert len(set(matches.values())) == 1, matches
+        times: dict[str, float] = dict.fromkeys(sessions, float("inf"))
+        for _, (master, session) in itertools.product(range(size.rounds), sessions.items()):
+            times[master] = min(times[master], session.ask("run"))
+    finally:
+        for session in sessions.values():
+            session.close()
+    one, two = times["local[1]"], times["local[2]"]
+    return [
+        row("ensue, local[1]", size.rows, one, matches=int(matches["local[1]"])),
+        row("ensue, local[2]", size.rows, two, times_local_1=round(one / two, 2)),
+    ]
+
+
+class Session:
+    """Another process with a session of its own."""
+
+    def __init__(self, master: str, small: bool) -> None:
+        command = [sys.executable, "-m", "bench.spark", "--serve", master, *(["--small"] if small else [])]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def ask(self, what: str) -> float:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        print(what, file=self._process.stdin, flush=True)
+        return float(self._process.stdout.readline())
+
+    def close(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(60)
+
+
+def serve(master: str, size: Size) -> None:
+    spark = local_session(master, SETTINGS)
+    folder = events(size, 0)
+    query = "SELECT x.id, y.id, z.id FROM S WHERE A AS x ; B AS y ; C AS z WITHIN 20 ms"
+    frame = spark.read.parquet(str(folder))
+    for line in sys.stdin:
+        if line.strip() == "check":
+            print(checked(ensue.match(frame, query).toArrow(), query, pq.read_table(folder)), flush=True)
+        else:
+            print(in_turn(1, {"": lambda: consumed(ensue.match(frame, query))})[""], flush=True)
+    spark.stop()
+
+
+# ---------------------------------------------------------------- streams
+
+_NAMED = {
+    "few": "80% of the events are irrelevant",
+    "all": "every event may be in a match",
+    "next": "every event may stand between two that follow each other",
+}
+
+
+def stream_queries(size: Size) -> dict[str, str]:
+    w = window(size, -1)
+    groups = [" OR ".join(f"{t} AS {x}" for t in TYPES[k::3]) for k, x in enumerate("xyz")]
+    return {
+        "few": f"SELECT x.id, y.id, z.id FROM S WHERE A AS x ; (B AS y OR D AS y) ; C AS z PARTITION BY key WITHIN {w // 2} ms",
+        "all": f"SELECT x.id, y.id, z.id FROM S WHERE ({groups[0]}) ; ({groups[1]}) ; ({groups[2]}) "
+        f"PARTITION BY key WITHIN {w // 20} ms",
+        "next": f"SELECT x.id, y.id, z.id FROM S WHERE A AS x : B AS y : C AS z PARTITION BY key WITHIN {w} ms",
+    }
+
+
+def streaming(spark: SparkSession, size: Size) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """From files, one a micro-batch, 100,000 keys."""
+    folder = events(size, -1)
+    passing = "Spark: stateless mapInArrow"
+    for short, query in stream_queries(size).items():
+        matches = checked(_collected(spark, folder, query), query, pq.read_table(folder))
+        batches: list[dict[str, Any]] = []
+
+        def ours(query: str = query, batches: list[dict[str, Any]] = batches) -> None:
+            batches[:] = drained(ensue.match(read_stream(spark, folder), query))
+
+        works = {"ensue": ours, passing: lambda: drained(_passed_stream(spark, folder))}
+        times = in_turn(size.rounds, works)
+        rows = [
+            row("ensue", size.rows, times["ensue"], matches=matches),
+            row(passing, size.rows, times[passing], times["ensue"]),
+        ]
+        title = f"stream, {_NAMED[short]}"
+        yield title, rows + [{"name": f"  micro-batch {b.pop('batch')}", **b} for b in batches]
+
+
+def read_stream(spark: SparkSession, folder: Path) -> DataFrame:
+    stream = spark.readStream.schema("id long, time timestamp, type string, key int, v double")
+    return stream.option("maxFilesPerTrigger", 1).parquet(str(folder)).withWatermark("time", "10 seconds")
+
+
+def _passed_stream(spark: SparkSession, folder: Path) -> DataFrame:
+    frame = read_stream(spark, folder)
+    return frame.mapInArrow(passed_on, frame.schema)
+
+
+def drained(frame: DataFrame) -> list[dict[str, Any]]:
+    """Runs a stream to its end; what its micro-batches told of themselves."""
+    with tempfile.TemporaryDirectory() as checkpoint:
+        writer = frame.writeStream.format("noop").option("checkpointLocation", checkpoint).trigger(availableNow=True)
+        query = writer.start()
+        query.awaitTermination()
+        return [_told(p) for p in query.recentProgress if p.numInputRows or p.observedMetrics]
+
+
+def _told(progress: Any) -> dict[str, Any]:
+    seen = progress.observedMetrics.get("ensue_matching")
+    told = {"batch": progress.batchId, "rows": progress.numInputRows, "ms": progress.durationMs["triggerExecution"]}
+    return told | ({} if seen is None else seen.asDict())
+
+
+def _collected(spark: SparkSession, folder: Path, query: str) -> pa.Table:
+    """The matches of a stream, through files."""
+    with tempfile.TemporaryDirectory() as out:
+        frame = ensue.match(read_stream(spark, folder), query)
+        writer = frame.writeStream.format("parquet").option("checkpointLocation", f"{out}/checkpoint")
+        writer.trigger(availableNow=True).start(f"{out}/rows").awaitTermination()
+        return spark.read.parquet(f"{out}/rows").toArrow()
+
+
+if __name__ == "__main__":
+    main()
