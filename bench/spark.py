@@ -28,7 +28,7 @@ from pyspark.sql import DataFrame, SparkSession
 import ensue
 from bench import flink
 from bench.report import RESULTS, commit, section
-from bench.spark_data import FILES, TYPES, events_of
+from bench.spark_data import TYPES, events_of
 from ensue.spark import local_session
 
 #: The session's settings beside those of `local_session`. 4 GB: the self-join's sort and the joins' rows.
@@ -281,7 +281,8 @@ def stream_queries(size: Size) -> dict[str, str]:
     w = window(size, -1)
     groups = [" OR ".join(f"{t} AS {x}" for t in TYPES[k::3]) for k, x in enumerate("xyz")]
     return {
-        "few": f"SELECT x.id, y.id, z.id FROM S WHERE A AS x ; (B AS y OR D AS y) ; C AS z PARTITION BY key WITHIN {w // 2} ms",
+        "few": "SELECT x.id, y.id, z.id FROM S WHERE A AS x ; (B AS y OR D AS y) ; C AS z "
+        f"PARTITION BY key WITHIN {w // 2} ms",
         "all": f"SELECT x.id, y.id, z.id FROM S WHERE ({groups[0]}) ; ({groups[1]}) ; ({groups[2]}) "
         f"PARTITION BY key WITHIN {w // 20} ms",
         "next": f"SELECT x.id, y.id, z.id FROM S WHERE A AS x : B AS y : C AS z PARTITION BY key WITHIN {w} ms",
