@@ -6,6 +6,7 @@ import logging
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -16,7 +17,7 @@ import pytest
 
 import ensue
 from ensue import DataError
-from ensue.events import read_events
+from ensue.events import read_events, taken
 from ensue.sources import read_table
 
 ROWS = [{"time": 1, "type": "A", "v": 7}, {"time": 2, "type": "B", "v": 8}, {"time": 5, "type": "A", "v": 9}]
@@ -550,3 +551,27 @@ def test_a_query_object_is_a_query_too():
     assert len(ensue.match(ROWS, ensue.query(ASK))) == 1
     with pytest.raises(TypeError, match="a query is a text"):
         ensue.query(None)
+
+
+def test_values_of_a_column_in_chunks():
+    chunks = [pa.array(["a", None]), pa.array([], pa.string()), pa.array(["b", "c", "d"]), pa.array(["e"])]
+    columns = [pa.chunked_array(chunks), pa.chunked_array([c.dictionary_encode() for c in chunks])]
+    for column in columns:
+        for places in ([], [5], [0, 1, 4, 5], [5, 0, 2, 2, 1, 4, 0], list(range(6))):
+            found = taken(column, np.array(places, dtype=np.int64))
+            assert found.to_pylist() == [column[i].as_py() for i in places]
+            assert found.type == column.type
+
+
+def test_times_of_a_stream_in_chunks():
+    table = pa.table({"time": pa.chunked_array([[1, 2], [], [2, 5], [7]], pa.int64()), "type": ["A"] * 5})
+    stream = read_events(table, ("S",), unit="s")
+    assert stream.times.tolist() == [1, 2, 2, 5, 7]
+    assert [stream.time_at(i) for i in range(5)] == [1, 2, 2, 5, 7]
+    assert stream.slice(1, 3).times.tolist() == [2, 2, 5]
+
+
+def test_a_step_back_between_chunks_is_seen(caplog):
+    table = pa.table({"time": pa.chunked_array([[1, 5], [2, 6]]), "type": ["A"] * 4})
+    assert read_events(table, ("S",), unit="s").times.tolist() == [1, 2, 5, 6]
+    assert "1 step back" in caplog.text
