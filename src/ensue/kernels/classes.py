@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,7 @@ from ensue.kernels.machines import RunningMachine, States
 from ensue.kernels.masks import Mask, holds
 from ensue.language import ast
 
-Words = npt.NDArray[np.uint16] | npt.NDArray[np.uint64]
+Words = npt.NDArray[Any]  # of unsigned integers, as large as the predicates need
 Classes = npt.NDArray[np.uint16]
 Codes = npt.NDArray[np.int64]
 
@@ -87,7 +88,7 @@ class _Folded:
     def __init__(self, predicates: Sequence[Predicate]) -> None:
         self.words: list[int] = []  # of each class
         small = len(predicates) <= _TABLE_BITS
-        self._word = np.uint16 if small else np.uint64
+        self._word: Any = np.uint16 if small else np.uint64
         self._types = {p.name: 1 << k for k, p in enumerate(predicates) if isinstance(p, TypeIs)}
         self._others = [(self._word(k), p) for k, p in enumerate(predicates) if not isinstance(p, TypeIs)]
         self._table = np.full(1 << len(predicates), _NO_CLASS) if small else None
