@@ -11,7 +11,7 @@ from typing import Any
 
 from bench import peers, scaling
 from bench.measure import measure
-from bench.workloads import engine_workloads
+from bench.workloads import engine_workloads, selector_workloads
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -21,6 +21,7 @@ def main() -> None:
     events = 100_000 if small else 1_000_000
     results: dict[str, Any] = {"commit": _commit(), "python": platform.python_version(), "events": events}
     results["engine, one core"] = _section("engine, one core", [measure(w) for w in engine_workloads(events)])
+    results["selectors"] = _section("selectors, one core", [measure(w) for w in selector_workloads(events)])
     results["window"] = _section("longer windows, no output", scaling.windows(events))
     results["stream"] = _section("longer streams", scaling.streams(events, (1, 2) if small else (1, 10, 50)))
     results["enumeration"] = _section("enumeration", scaling.enumeration(small))

@@ -34,7 +34,10 @@ def explain(checked: Checked, plan: Plan | str, *, verbose: bool = False) -> str
 
 def _engine(plan: Plan | str) -> list[str]:
     if isinstance(plan, Plan):
-        return ["engine        automaton: constant time an event, then as long as the matches are"]
+        lines = ["engine        automaton: constant time an event, then as long as the matches are"]
+        if plan.chooses is not None:
+            lines.append(f"choice        {plan.chooses}: at the end of a match, among the best of each start in reach")
+        return lines
     return ["engine        reference: time grows with all complex events of every part", f"because       {plan}"]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ensue.automata.build.project import HIDDEN
 from ensue.automata.determinize import Determinizer, Subset
 from ensue.automata.model import Automaton, Marks, Transition
 from ensue.automata.predicates import Predicate, cells, print_guard
@@ -36,7 +37,7 @@ def _transition(automaton: Automaton, t: Transition) -> str:
     target = f"{t.target}{'*' if t.target in automaton.finals else ' '}"
     parts = [print_guard(t.guard)]
     parts += [f"clock {c.clock} in {print_interval(c.interval)}" for c in sorted(t.conditions, key=lambda c: c.clock)]
-    effects = [", ".join(sorted(t.marks))]
+    effects = [_marks(t.marks)]
     effects += [f"reset {clock}" for clock in sorted(t.resets)] + [f"write {r}" for r in sorted(t.writes)]
     return f"{t.source} -> {target.ljust(3)}{' & '.join(parts)} / {'; '.join(e for e in effects if e)}".rstrip()
 
@@ -56,7 +57,7 @@ def print_determinised(automaton: Automaton, predicates: Sequence[Predicate], ma
             word = sum(bit[p] for p, positive in cell if positive)
             for mark, after, final in determinizer.step(subset, word):
                 reported = " reported" if final else ""
-                named = ", ".join(sorted(marks[mark]))
+                named = _marks(marks[mark])
                 lines.append(f"{_subset(subset)} -> {_subset(after)}  {print_guard(cell)} / {named}{reported}".rstrip())
                 if after and after not in seen:
                     seen.add(after)
@@ -64,6 +65,10 @@ def print_determinised(automaton: Automaton, predicates: Sequence[Predicate], ma
         if len(seen) > _MOST_SUBSETS:
             return [*lines, "... and more"]
     return lines
+
+
+def _marks(marks: Marks) -> str:
+    return ", ".join("(compared only)" if x == HIDDEN else x for x in sorted(marks))
 
 
 def _subset(subset: Subset) -> str:
