@@ -10,7 +10,7 @@ from typing import Any
 from bench import keyed, peers, scaling
 from bench.measure import measure
 from bench.report import RESULTS, commit, section
-from bench.workloads import engine_workloads
+from bench.workloads import engine_workloads, selector_workloads
 
 
 def main() -> None:
@@ -18,6 +18,7 @@ def main() -> None:
     events = 100_000 if small else 1_000_000
     results: dict[str, Any] = {"commit": commit(), "python": platform.python_version(), "events": events}
     results["engine, one core"] = section("engine, one core", [measure(w) for w in engine_workloads(events)])
+    results["selectors"] = section("selectors, one core", [measure(w) for w in selector_workloads(events)])
     results["window"] = section("longer windows, no output", scaling.windows(events))
     results["stream"] = section("longer streams", scaling.streams(events, (1, 2) if small else (1, 10, 50)))
     results["enumeration"] = section("enumeration", scaling.enumeration(small))

@@ -69,6 +69,10 @@ def sequence(steps: int, window: int, *, output: bool) -> str:
     return f"SELECT * FROM S WHERE {' ; '.join(names)} WITHIN {window} EVENTS"
 
 
+def selected(selector: str, window: int) -> str:
+    return f"SELECT {selector} * FROM S WHERE {' ; '.join(TYPES[:3])} WITHIN {window} EVENTS"
+
+
 STOCK = """
 SELECT * FROM S
 WHERE SELL AS a ; BUY AS b ; BUY AS c ; SELL AS d
@@ -76,6 +80,23 @@ FILTER a.name = 'INTC' AND b.name = 'RIMM' AND c.name = 'QQQ' AND d.name = 'IPIX
 WITHIN 100 EVENTS WITHIN 500 ms
 """
 KEYED = "SELECT * FROM S WHERE A AS x ; B AS y ; C AS z PARTITION BY key WITHIN 1 s"
+
+
+def selector_workloads(events: int) -> list[Workload]:
+    """The selectors of whole queries, and one inside a pattern."""
+    typed = typed_stream(events)
+    # MAX keeps all matches of this sequence: within 10,000 events they are 3.6 billion.
+    windows = [(s, w) for s in ("NEXT", "LAST", "MAX") for w in (100, 1_000, 10_000) if (s, w) != ("MAX", 10_000)]
+    inside = "SELECT * FROM S WHERE NEXT(A1 ; A2) : A3 WITHIN 10000 EVENTS"
+    return [
+        *(Workload(f"{s} of a sequence of 3 within {w}", selected(s, w), typed) for s, w in windows),
+        *(
+            Workload(f"{s} of a sequence of 3", f"SELECT {s} * FROM S WHERE {' ; '.join(TYPES[:3])}", typed)
+            for s in ("NEXT", "LAST")
+        ),
+        Workload("MAX of A1 ; A2+ ; A3 within 1000", selected("MAX", 1_000).replace("A2", "A2+"), typed),
+        Workload("NEXT inside a pattern", inside, typed),
+    ]
 
 
 def engine_workloads(events: int) -> list[Workload]:

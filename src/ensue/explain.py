@@ -41,10 +41,12 @@ def explain(
 def _engine(plan: Plan | str) -> list[str]:
     if isinstance(plan, Plan):
         constant = "engine        automaton: constant time an event, then as long as the matches are"
-        if not plan.related:
-            return [constant]
-        judged = "; ".join(map(print_condition, plan.related))
-        return [f"{constant} before they are judged", f"judged        on whole matches: {judged}"]
+        lines = [f"{constant} before they are judged" if plan.related else constant]
+        if plan.chooses is not None:
+            lines.append(f"choice        {plan.chooses}: at the end of a match, among the best of each start in reach")
+        if plan.related:
+            lines.append(f"judged        on whole matches: {'; '.join(map(print_condition, plan.related))}")
+        return lines
     return ["engine        reference: time grows with all complex events of every part", f"because       {plan}"]
 
 

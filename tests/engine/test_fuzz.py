@@ -13,7 +13,7 @@ from random import Random
 
 import pytest
 from engines import found_events, plan_of, run_at_once, run_in_pieces
-from strategies import events_table, random_query, random_stream
+from strategies import events_table, random_query, random_selecting_query, random_stream
 
 from ensue import reference
 from ensue.events import read_events
@@ -24,11 +24,11 @@ from ensue.logic.check import check
 TOLD = "seed {}:\n{}\nover {}"
 
 
-def compare(seed: int) -> str:
+def compare(seed: int, *, selecting: bool = False) -> str:
     """Runs one random query both ways; says what became of it."""
     rng = Random(seed)
-    text = print_query(random_query(rng))
-    events = random_stream(rng, 12)
+    text = print_query(random_selecting_query(rng) if selecting else random_query(rng))
+    events = random_stream(rng, 8 if selecting else 12)
     query = parse_query(text)
     stream = read_events(events_table(events), query.streams, unit="s")
     checked = check(query, text, stream.schema)
@@ -53,12 +53,19 @@ def test_random_queries(first):
     assert became["compared"] > 300
 
 
+@pytest.mark.parametrize("first", range(0, 1_000, 250))
+def test_random_queries_with_selectors_at_any_depth(first):
+    became = Counter(compare(seed, selecting=True) for seed in range(first, first + 250))
+    assert became["compared"] > 240
+
+
 def test_random_queries_without_the_compiler():
     """The same code with the JIT off: a sample, since it is slow then."""
     code = (
         "import sys; sys.path[:0] = sys.argv[1:]\n"
         "from test_fuzz import compare\n"
-        "print(sum(compare(seed) == 'compared' for seed in range(50_000, 50_150)))"
+        "print(sum(compare(seed) == 'compared' for seed in range(50_000, 50_150)))\n"
+        "print(sum(compare(seed, selecting=True) == 'compared' for seed in range(50_000, 50_060)))"
     )
     here = Path(__file__).parent
     done = subprocess.run(
@@ -69,4 +76,6 @@ def test_random_queries_without_the_compiler():
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert int(done.stdout) > 40
+    plain, selecting = map(int, done.stdout.split())
+    assert plain > 40
+    assert selecting > 55

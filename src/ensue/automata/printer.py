@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ensue.automata.build.project import HIDDEN
 from ensue.automata.determinize import Determinizer, Subset
 from ensue.automata.model import Automaton, Marks, Transition
 from ensue.automata.predicates import Predicate, cells, print_guard
@@ -36,7 +37,7 @@ def _transition(automaton: Automaton, t: Transition) -> str:
     target = f"{t.target}{'*' if t.target in automaton.finals else ' '}"
     parts = [print_guard(t.guard)]
     parts += [f"clock {c.clock} in {print_interval(c.interval)}" for c in sorted(t.conditions, key=lambda c: c.clock)]
-    effects = [", ".join(_shown(t.marks))]
+    effects = [_marks(t.marks)]
     effects += [f"reset {clock}" for clock in sorted(t.resets)] + [f"write {r}" for r in sorted(t.writes)]
     return f"{t.source} -> {target.ljust(3)}{' & '.join(parts)} / {'; '.join(e for e in effects if e)}".rstrip()
 
@@ -56,7 +57,7 @@ def print_determinised(automaton: Automaton, predicates: Sequence[Predicate], ma
             word = sum(bit[p] for p, positive in cell if positive)
             for mark, after, final in determinizer.step(subset, word):
                 reported = " reported" if final else ""
-                named = ", ".join(_shown(marks[mark]))
+                named = _marks(marks[mark])
                 lines.append(f"{_subset(subset)} -> {_subset(after)}  {print_guard(cell)} / {named}{reported}".rstrip())
                 if after and after not in seen:
                     seen.add(after)
@@ -66,10 +67,11 @@ def print_determinised(automaton: Automaton, predicates: Sequence[Predicate], ma
     return lines
 
 
+def _marks(marks: Marks) -> str:
+    """The variables; those that were put in for a condition are shown by their number."""
+    ours = {x: "(compared only)" if x == HIDDEN else f"#{x[1:]}" for x in marks if x.startswith("\0")}
+    return ", ".join(sorted(ours.get(x, x) for x in marks))
+
+
 def _subset(subset: Subset) -> str:
     return "{" + ",".join(map(str, sorted(subset))) + "}"
-
-
-def _shown(marks: Marks) -> list[str]:
-    """The variables; those that were put in for a condition are shown by their number."""
-    return sorted(f"#{x[1:]}" if x.startswith("\0") else x for x in marks)

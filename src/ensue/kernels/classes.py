@@ -18,7 +18,7 @@ from ensue.kernels.machines import RunningMachine, States
 from ensue.kernels.masks import Mask, holds
 from ensue.language import ast
 
-Words = npt.NDArray[np.uint16] | npt.NDArray[np.uint64]
+Words = npt.NDArray[Any]  # of unsigned integers, as large as the predicates need
 Classes = npt.NDArray[np.uint16]
 Codes = npt.NDArray[np.int32]
 
