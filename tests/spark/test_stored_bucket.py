@@ -1,0 +1,76 @@
+"""A bucket's state as it was stored once: later versions of the library must go on from it.
+
+`UPDATE_STATES=1` writes the one of this version, which is done once for each version of the format.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from fake_state import FakeStore, Timers
+from pyspark.sql import Row
+
+from ensue.language.parser import parse_query
+from ensue.logic.check import check
+from ensue.parcel import table_bytes, table_of
+from ensue.pipeline import plan_or_reason
+from ensue.schema import Schema
+from ensue.spark.recipe import TIME, TYPE, Recipe
+from ensue.spark.streaming import VERSION, BucketProcessor
+
+FOLDER = Path(__file__).parent / "states"
+TEXT = "SELECT x.v, y, PREV(x.v) AS before FROM S WHERE A AS x ; B AS y PARTITION BY k WITHIN 20 s"
+EVENTS, CUT = 200, 120
+START = 1_700_000_000  # seconds
+
+
+def travelling() -> pa.Table:
+    """The same events for ever: by arithmetic, not from a library's random numbers."""
+    n = np.arange(EVENTS)
+    mixed = n * 7919 % 1009
+    times = pa.array((START + n) * 1_000_000).cast(pa.timestamp("us", "UTC"))
+    types = pa.array(["ABC"[m % 3] for m in (mixed // 5).tolist()])
+    return pa.table({"time": times, "type": types, "k": mixed % 4, "v": mixed % 50, TIME: times, TYPE: types})
+
+
+def recipe() -> Recipe:
+    checked = check(parse_query(TEXT), TEXT, Schema.of(travelling().drop_columns([TIME, TYPE]).schema))
+    event = pa.struct(
+        [("time", pa.timestamp("us", "UTC")), ("type", pa.string()), ("k", pa.int64()), ("v", pa.int64())]
+    )
+    time = pa.timestamp("us", "UTC")
+    names = {"k": pa.int64(), "start_time": time, "end_time": time, "x_v": pa.int64(), "y": pa.list_(event)}
+    return Recipe(checked, plan_or_reason(checked), 1000, 0, pa.schema({**names, "before": pa.int64()}))
+
+
+def pushed(store: FakeStore, first: int, last: int) -> list[dict]:
+    """The rows of matches after some events; the watermark is five seconds behind, so some of them wait."""
+    processor = BucketProcessor(recipe(), 1)
+    processor.init(store)
+    events = travelling().slice(first, last - first)
+    watermark = (START + first - 5) * 1000 if last < EVENTS else 10**14
+    told = processor.handleInputRows((0,), iter([Row(place=0, rows=table_bytes(events))]), Timers(watermark))
+    return [row for t in told if t.rows is not None for row in table_of(t.rows).to_pylist()]
+
+
+def file_of(version: int) -> Path:
+    return FOLDER / f"bucket.v{version}.state"
+
+
+@pytest.mark.parametrize("version", range(1, VERSION + 1))
+def test_a_stored_state_of_every_version_goes_on_exactly(version: int) -> None:
+    through = FakeStore()
+    pushed(through, 0, 60)
+    pushed(through, 60, CUT)
+    assert through.value is not None
+    if os.environ.get("UPDATE_STATES") and version == VERSION:
+        file_of(version).write_bytes(through.value[0])
+    stored = FakeStore()
+    stored.value = (file_of(version).read_bytes(),)
+    wanted = pushed(through, CUT, EVENTS)
+    assert len(wanted) > 20
+    assert pushed(stored, CUT, EVENTS) == wanted
