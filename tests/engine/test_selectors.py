@@ -129,8 +129,8 @@ def test_a_plan_with_machines_pickles():
     again = pickle.loads(pickle.dumps(plan))
     assert again.fingerprint == plan.fingerprint
     assert [m.name for m in again.machines] == [
-        "earlier runs of A ; B",
-        "earlier runs of NEXT(A ; B) ; C",
+        "earlier runs in NEXT(A ; B)",
+        "earlier runs in NEXT(NEXT(A ; B) ; C)",
     ]
     assert found_events(run_plan(again, stream)) == found_events(run_plan(plan, stream))
 
@@ -138,7 +138,7 @@ def test_a_plan_with_machines_pickles():
 def test_what_came_before_is_printed_for_people():
     plan, _, _ = prepared("SELECT * FROM S WHERE NEXT(A ; B)", ["A"])
     (start,) = (t for t in plan.automaton.transitions if t.source == 0)
-    assert print_guard(start.guard) == "A & earlier runs of A ; B: {}"
+    assert print_guard(start.guard) == "A & earlier runs in NEXT(A ; B): {}"
     (machine,) = machines_of(plan.predicates)
     assert machine.states == ("{}", "{1}")
 
@@ -164,6 +164,19 @@ def test_too_large_inside_a_pattern_is_refused():
 
 
 # ---------------------------------------------------------------- running
+
+
+def test_different_selectors_of_the_same_pattern():
+    """What they ask of earlier runs differs, so each has a machine of its own."""
+    body = "(A ; B) OR (C ; A+ ; B) OR (ANY ; B)"
+    text = f"SELECT * FROM S WHERE (NEXT({body}) AS x) OR (LAST({body}) AS y) OR (MAX({body}) AS z)"
+    plan, _, _ = prepared(text, ["A"])
+    assert len(plan.machines) == 3
+    rng = Random(4)
+    for _ in range(20):
+        types = [rng.choice("AABBC") for _ in range(9)]
+        found, wanted = found_and_wanted(text, types)
+        assert found == wanted, types
 
 
 @pytest.mark.parametrize("selector", ["NEXT", "LAST", "MAX"])

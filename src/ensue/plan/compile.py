@@ -118,10 +118,10 @@ def _select(
     Where a window or consumption takes early candidates away, a run cannot be compared with those that started
     before it until it ends; unless they do not matter anyway.
     """
-    name = print_pattern(pattern)
+    text = print_pattern(pattern)
     try:
-        selected = select_.construct(selector, p, name)
-        if not bounded or not select_.asks_for_earlier_runs(selected, name):
+        selected = select_.construct(selector, p, text)
+        if not bounded or not select_.asks_for_earlier_runs(selected, selector, text):
             return selected, None
     except TooLarge:
         pass

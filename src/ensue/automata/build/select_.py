@@ -66,10 +66,10 @@ def relate(selector: ast.Selector, relation: Relation, own: bool, other: bool) -
     raise AssertionError(selector)
 
 
-def construct(selector: ast.Selector, p: Automaton, name: str) -> Automaton:
-    """The runs of `p` that the selector keeps among all that end at the same event."""
+def construct(selector: ast.Selector, p: Automaton, text: str) -> Automaton:
+    """The runs of `p` that the selector keeps among all that end at the same event; `text` is the pattern's."""
     rivalry = _Rivalry(selector, p)
-    machine, before = rivalry.earlier(name)
+    machine, before = rivalry.earlier(_name(selector, text))
     starts = [list(rivalry.moves(0, competitors)) for competitors in before]
     if all(moves == starts[0] for moves in starts):
         return rivalry.automaton([(ALWAYS, starts[0])])  # what has started earlier is beaten in any case
@@ -93,14 +93,15 @@ def is_settled(selector: ast.Selector, p: ast.Pattern) -> bool:
     return chosen in (ast.Selector.NEXT, ast.Selector.LAST) or selector is chosen is ast.Selector.MAX
 
 
-def asks_for_earlier_runs(automaton: Automaton, name: str) -> bool:
-    """Whether what `construct` made under this name depends on the runs that started earlier."""
+def asks_for_earlier_runs(automaton: Automaton, selector: ast.Selector, text: str) -> bool:
+    """Whether what `construct` made depends on the runs of the pattern that started earlier."""
     machines = machines_of(predicates_of(t.guard for t in automaton.transitions))
-    return _name(name) in (m.name for m in machines)
+    return _name(selector, text) in (m.name for m in machines)
 
 
-def _name(pattern: str) -> str:
-    return f"earlier runs of {pattern}"
+def _name(selector: ast.Selector, text: str) -> str:
+    """With the selector, since what matters of earlier runs is not the same to all."""
+    return f"earlier runs in {selector}({text})"
 
 
 @dataclass(frozen=True)
@@ -178,7 +179,7 @@ class _Rivalry:
             if len(states) > MOST_STATES_BEFORE:
                 raise TooLarge(MOST_TRANSITIONS)
             steps.append(tuple(following))
-        return Machine(_name(name), tuple(map(_shown, states)), tuple(steps)), states
+        return Machine(name, tuple(map(_shown, states)), tuple(steps)), states
 
     def _steps(self, competitors: Competitors, cell: Cell, *, own: bool) -> Iterator[tuple[Guard, Competitors]]:
         """The competitors after an event, for each part of the cell that tells apart what they do."""
@@ -255,5 +256,6 @@ class _Rivalry:
 
 
 def _shown(competitors: Competitors) -> str:
-    parts = [f"{s}{'' if r is Relation.BETTER else ' unmarked'}" for s, r in competitors if s != 0]
+    """The states of the earlier runs; with a question mark where it does not matter that they have marked something."""
+    parts = [f"{s}{'' if r is Relation.BETTER else '?'}" for s, r in competitors if s != 0]
     return "{" + ", ".join(parts) + "}"
