@@ -39,7 +39,9 @@ def said(spark, name, query, folder):
     part = text[text.index("\nspark\n") + 1 :]
     part = re.sub(r"#\d+L?", "", part)
     part = part.replace(str(folder), "FOLDER")
-    part = re.sub(r"\bid = \d+|plan_id=\d+|\[file:[^]]*\]|@[0-9a-f]{6,}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "...", part)
+    part = re.sub(
+        r"\bid = \d+|plan_id=\d+|\[file:[^]]*\]|@[0-9a-f]{6,}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "...", part
+    )
     return "\n".join(line.rstrip() for line in part.splitlines())
 
 
