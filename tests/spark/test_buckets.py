@@ -56,19 +56,22 @@ def run_in_a_bucket(case: Case, rng: Random, disorder: float = 3.0) -> list[pa.T
     sent = sorted(range(len(times)), key=lambda i: times[i] + rng.uniform(0, disorder))
     store = FakeStore()
     recipe = recipe_of(case)
+    processor = BucketProcessor(recipe, 1)
+    processor.init(store)
     found, latest = [], 0.0
     while sent or store.timers:
         batch, sent = sent[: (n := rng.randrange(4))], sent[n:]
         watermark = 0 if not latest else int((latest - disorder) * 1000) - 1
         if not sent and not batch:
             watermark = 10**14
-        processor = BucketProcessor(recipe, 1)  # a new one, as after a restart
-        processor.init(store)
+        if rng.random() < 0.3:  # as after a restart
+            processor.close()
+            processor = BucketProcessor(recipe, 1)
+            processor.init(store)
         rows = [Row(place=0, rows=table_bytes(table.take(pa.array(batch))))] if batch else []
         told = list(processor.handleInputRows((0,), iter(rows), Timers(watermark))) if batch else []
         for due in store.due(watermark):
             told += processor.handleExpiredTimer((0,), Timers(watermark), due)
-        processor.close()
         found += [table_of(row.rows) for row in told if row.rows is not None]
         assert [row.late for row in told if row.late] == []
         latest = max([latest, *(times[i] for i in batch)])

@@ -30,6 +30,8 @@ def main(folder: Path) -> None:
     spark = (
         SparkSession.builder.remote("local[2]")
         .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.ui.enabled", "false")
+        .config("spark.python.daemon.module", "ensue.spark.daemon")
         .config("spark.sql.streaming.stateStore.providerClass", rocks)
         .getOrCreate()
     )
