@@ -41,6 +41,9 @@ class Engine(Protocol):
     def push(self, events: EventStream) -> Found:
         """The matches that end in these events, which follow those of earlier calls."""
 
+    def pass_time(self, time: int) -> None:
+        """No later event is before this time: what windows have left behind by then may go."""
+
     def referenced(self) -> Positions:
         """The events that matches of later batches can still speak of, in stream order."""
 
@@ -98,6 +101,10 @@ class RunningQuery:
             self._forget()
             self._few = max(_FEW, len(self._kept))
         return rows
+
+    def pass_time(self, time: int) -> None:
+        """No later event is before this time, which is in the unit of the events' times."""
+        self._engine.pass_time(time)
 
     def _to_keep(self, events: EventStream) -> pa.Table:
         """The events with the columns that rows of matches show."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
+from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 import pytest
+from every_type import EVERYTHING, everything
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 from sparkling import case_of, differences, frame_of, rows_of, run_in_batch
@@ -177,46 +177,6 @@ def test_names_that_differ_in_case_alone(spark):
     finally:
         spark.conf.set("spark.sql.caseSensitive", "false")
     assert found == rows_of(ensue.match(rows, text, unit="s").to_arrow())
-
-
-def everything(n):
-    """An event with an attribute of every type that Spark hands to Python."""
-    return {
-        "time": T0 + timedelta(seconds=n),
-        "type": "AB"[n % 2],
-        "byte": n,
-        "flag": n % 3 == 0,
-        "single": n / 4,
-        "price": Decimal(n) / 8,
-        "day": date(2024, 1, 1 + n),
-        "local": datetime(2024, 1, 1, n),
-        "raw": bytes([n, 255]),
-        "list": [n, None],
-        "record": {"a": n, "b": str(n)},
-        "map": [(str(n), n)],
-        "span": timedelta(seconds=n),
-        "nothing": None,
-    }
-
-
-EVERYTHING = pa.schema(
-    [
-        ("time", pa.timestamp("us", "UTC")),
-        ("type", pa.string()),
-        ("byte", pa.int8()),
-        ("flag", pa.bool_()),
-        ("single", pa.float32()),
-        ("price", pa.decimal128(12, 3)),
-        ("day", pa.date32()),
-        ("local", pa.timestamp("us")),
-        ("raw", pa.binary()),
-        ("list", pa.list_(pa.int32())),
-        ("record", pa.struct([("a", pa.int64()), ("b", pa.string())])),
-        ("map", pa.map_(pa.string(), pa.int64())),
-        ("span", pa.duration("us")),
-        ("nothing", pa.int16()),
-    ]
-)
 
 
 def test_every_type_of_attribute(spark):

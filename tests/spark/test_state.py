@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from every_type import EVERYTHING, everything
 from pyspark.errors import StreamingQueryException
 from sparkling import frame_of
 
@@ -136,7 +137,6 @@ def test_several_streams_as_one(spark, source, tmp_path):
 
 def test_a_stream_of_all_types_goes_through_the_state(spark, tmp_path):
     """What waits in the state, and what partial matches keep, comes back as it was."""
-    from test_input import EVERYTHING, everything
 
     table = pa.Table.from_pylist([everything(n) for n in range(6)], EVERYTHING)
     (tmp_path / "source").mkdir()

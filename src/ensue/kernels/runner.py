@@ -323,6 +323,11 @@ class Runner:
             self.drop_idle()
         return found
 
+    def pass_time(self, time: int) -> None:
+        """No later event is before this time: what windows have left behind by then goes."""
+        self.evaluator.latest = max(self.evaluator.latest, time)
+        self.drop_idle()
+
     def drop_idle(self) -> None:
         """Forgets the keys that have no open run, unless what their next event is depends on earlier ones."""
         if self.evaluator.rules.keyed and not self.reader.classifier.needs_keys:

@@ -39,11 +39,16 @@ class ReferenceRunner:
         self._events = events if self._events is None else _joined(self._events, events)
         found = evaluate(self._checked, self._events)
         found = found.in_order(np.flatnonzero(found.end >= before)).shifted(self._first)
-        if self._ticks is not None and len(events):
-            left = int(np.searchsorted(self._events.times, int(events.times[-1]) - self._ticks))
+        if len(events):
+            self.pass_time(int(events.times[-1]))
+        return found
+
+    def pass_time(self, time: int) -> None:
+        """No later event is before this time: what windows have left behind by then may go."""
+        if self._ticks is not None and self._events is not None:
+            left = int(np.searchsorted(self._events.times, time - self._ticks))
             self._events = self._events.slice(left, len(self._events))
             self._first += left
-        return found
 
     def referenced(self) -> Positions:
         return np.arange(self._first, self._first + self.nodes)

@@ -4,6 +4,8 @@ Set `spark.python.daemon.module` to `ensue.spark.daemon`; without it every worke
 second or two. `local_session` sets it.
 """
 
+import gc
+
 from pyspark.daemon import manager
 
 
@@ -16,6 +18,9 @@ def warm_up() -> None:
     events = [{"time": 1, "type": "A", "k": 0}, {"time": 2, "type": "B", "k": 0}]
     text = "SELECT x FROM S WHERE A AS x ; B PARTITION BY k WITHIN 5 s"
     len(ensue.match(events, text, unit="s", engine="automaton").to_arrow())
+    # PySpark collects garbage after every task: what is loaded once need not be looked through each time.
+    gc.collect()
+    gc.freeze()
 
 
 if __name__ == "__main__":

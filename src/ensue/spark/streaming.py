@@ -22,6 +22,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from ensue.errors import EngineError
 from ensue.events import as_integers
 from ensue.parcel import parcel, table_bytes, table_of, unparcel
+from ensue.plan import Plan
 from ensue.running import RunningQuery
 from ensue.spark.packing import PACKED, Batches, Packer, joined_blobs
 from ensue.spark.recipe import TIME, Recipe, in_order, with_own_names
@@ -58,7 +59,7 @@ class BucketProcessor(StatefulProcessor):
         self._handle = handle
         self._state = handle.getValueState("bucket", "state binary")
         self._running: RunningQuery | None = None
-        self._advanced: set[int] = set()  # the buckets that have had their turn in this micro-batch
+        self._advanced: dict[int, int] = {}  # the watermark that each bucket has been advanced to
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
         events = joined_blobs([(r.place, bytes(r.rows)) for r in rows])
@@ -66,16 +67,18 @@ class BucketProcessor(StatefulProcessor):
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:
         # Timers come after the rows and with the same watermark: what it releases has been released with them.
-        if key[0] not in self._advanced:
-            yield self._advance(key[0], None, timerValues.getCurrentWatermarkInMs())
+        watermark = timerValues.getCurrentWatermarkInMs()
+        if self._advanced.get(key[0]) != watermark:
+            yield self._advance(key[0], None, watermark)
 
     def _advance(self, number: int, events: pa.Table | None, watermark: int) -> Row:
         """Takes the new events in, evaluates those that the watermark has passed, and keeps the rest waiting."""
-        self._advanced.add(number)
+        self._advanced[number] = watermark
         bucket = self._load()
         passed = _passed(watermark)
         late = bucket.take_in(events, passed)
         rows = bucket.release(passed)
+        bucket.running.pass_time(passed)
         due = bucket.next_timer(watermark)
         if due is not None:
             self._handle.registerTimer(due)
@@ -167,10 +170,12 @@ class Bucket:
 
     def next_timer(self, watermark: int) -> int | None:
         """The time to be woken at, in milliseconds, where a timer must be set that is not set yet."""
-        if self.waiting is None or not len(self.waiting):
+        if self.waiting is not None and len(self.waiting):
+            due = -(-int(as_integers(self.waiting.column(TIME)).min()) // _MICROS)
+        elif isinstance(self.recipe.plan, Plan) and self.recipe.window and self.running.open and watermark > 0:
+            due = watermark + self.recipe.window // _MICROS + 1  # by then all that is open has expired
+        else:
             return None
-        earliest = int(as_integers(self.waiting.column(TIME)).min())
-        due = -(-earliest // _MICROS)
         if self.timer is not None and watermark < self.timer <= due:
             return None
         self.timer = due
