@@ -38,6 +38,7 @@ def said(spark, name, query, folder):
     text = ensue.query(query).explain(events)
     part = text[text.index("\nspark\n") + 1 :]
     part = re.sub(r"#\d+L?", "", part)
+    part = re.sub(r"_common_expr_\d+", "_common_expr", part)
     part = part.replace(str(folder), "FOLDER")
     part = re.sub(
         r"\bid = \d+|plan_id=\d+|\[file:[^]]*\]|@[0-9a-f]{6,}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "...", part

@@ -20,7 +20,9 @@ def _written_down(self: ensue.Query, events: Any, **options: Any) -> Any:
     return matches
 
 
-ensue.Query.run = _written_down  # type: ignore[method-assign]
+def pytest_configure() -> None:
+    """As a plugin only: pytest also imports this file to look for doctests in it."""
+    ensue.Query.run = _written_down  # type: ignore[method-assign]
 
 
 def pytest_sessionfinish() -> None:
