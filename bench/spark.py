@@ -7,8 +7,8 @@ Every query's matches are compared with the embedded engine's before anything is
 from __future__ import annotations
 
 import argparse
-import itertools
 import json
+import math
 import os
 import platform
 import subprocess
@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 import ensue
 from bench import flink
+from bench.cpu import cpu_seconds
 from bench.report import RESULTS, commit, section
-from bench.spark_data import FILES, TYPES, events_of
+from bench.spark_data import TYPES, events_of
 from ensue.spark import local_session
 
 #: The session's settings beside those of `local_session`. 4 GB: the self-join's sort and the joins' rows.
@@ -44,11 +46,10 @@ class Size:
     keys: tuple[int, int]
     join_rows: int  # of the self-join with few keys, which grows with the square
     rounds: int
-    least: int  # seconds that one key's events of one type are apart, with the most keys
 
 
-FULL = Size(10_000_000, (100, 100_000), 1_000_000, 3, 2_000)
-SMALL = Size(100_000, (10, 1_000), 100_000, 1, 20)
+FULL = Size(10_000_000, (100, 100_000), 1_000_000, 3)
+SMALL = Size(100_000, (10, 1_000), 100_000, 1)
 
 
 def main() -> None:
@@ -84,7 +85,8 @@ def main() -> None:
             spark.stop()
     if "f" in wanted:
         ours = results.get(f"stream, {_NAMED['few']}", [{}])[0].get("million_rows_a_second")
-        results["flink"] = section("Flink's MATCH_RECOGNIZE, streaming", flink.measured(events(size, -1), window(size, -1), ours))
+        found = flink.measured(events(size, -1), size.rows, window(size, -1), ours)
+        results["flink"] = section("Flink's MATCH_RECOGNIZE, streaming", found)
     results["load_after"] = os.getloadavg()
     print(f"\nload before and after: {results['load_before']}, {results['load_after']}")
     if not given.small and not given.only:
@@ -148,20 +150,43 @@ def consumed(frame: DataFrame) -> None:
 # ---------------------------------------------------------------- measuring
 
 
-def in_turn(rounds: int, works: Mapping[str, Callable[[], Any]]) -> dict[str, float]:
-    """The shortest time of each, after rounds in which all are run one after the other."""
-    shortest = dict.fromkeys(works, float("inf"))
+@dataclass(frozen=True)
+class Cost:
+    """The shortest time and the least processor time of some runs, in seconds."""
+
+    seconds: float = math.inf
+    cpu: float = math.inf
+
+    def better(self, other: Cost) -> Cost:
+        return Cost(min(self.seconds, other.seconds), min(self.cpu, other.cpu))
+
+
+def cost_of(work: Callable[[], Any]) -> Cost:
+    before, start = cpu_seconds(), time.perf_counter()
+    work()
+    return Cost(time.perf_counter() - start, cpu_seconds() - before)
+
+
+def in_turn(rounds: int, works: Mapping[str, Callable[[], Any]]) -> dict[str, Cost]:
+    """The cost of each, from rounds in which all are run one after the other."""
+    found = dict.fromkeys(works, Cost())
     for _ in range(rounds):
         for name, work in works.items():
-            start = time.perf_counter()
-            work()
-            shortest[name] = min(shortest[name], time.perf_counter() - start)
-    return shortest
+            found[name] = found[name].better(cost_of(work))
+    return found
 
 
-def row(name: str, rows: int, seconds: float, ours: float | None = None, **more: Any) -> dict[str, Any]:
-    found = {"name": name, "seconds": round(seconds, 2), "million_rows_a_second": round(rows / seconds / 1e6, 2)}
-    return found | ({} if ours is None else {"times_ours": round(seconds / ours, 2)}) | more
+def row(name: str, rows: int, cost: Cost, ours: Cost | None = None, **more: Any) -> dict[str, Any]:
+    """`times_ours`: by the clock; `cpu_times_ours`: by processor time, which a busy machine changes less."""
+    found = {
+        "name": name,
+        "seconds": round(cost.seconds, 2),
+        "cpu": round(cost.cpu, 1),
+        "million_rows_a_second": round(rows / cost.seconds / 1e6, 2),
+    }
+    if ours is not None:
+        found |= {"times_ours": round(cost.seconds / ours.seconds, 2), "cpu_times_ours": round(cost.cpu / ours.cpu, 2)}
+    return found | more
 
 
 def checked(found: pa.Table, query: str, table: pa.Table) -> int:
@@ -197,7 +222,6 @@ def partitioned(spark: SparkSession, size: Size, keys: int) -> list[dict[str, An
     ]
     for name, sql in ((windowed, window_function(size, which)), ("Spark SQL: self-join", self_join(size, which))):
         # A join compares a key's events with each other: with few keys it is hopeless but for a part.
-        part = frame.limit(0)
         few = which == 0 and "join" in name
         part = spark.read.parquet(str(events_of(size.join_rows, keys))) if few else frame
         part.createOrReplaceTempView("events")
@@ -221,16 +245,14 @@ def unpartitioned(size: Size) -> list[dict[str, Any]]:
     try:
         matches = {master: s.ask("check") for master, s in sessions.items()}
         assert len(set(matches.values())) == 1, matches
-        times: dict[str, float] = dict.fromkeys(sessions, float("inf"))
-        for _, (master, session) in itertools.product(range(size.rounds), sessions.items()):
-            times[master] = min(times[master], session.ask("run"))
+        costs = in_turn(size.rounds, {master: partial(s.ask, "run") for master, s in sessions.items()})
     finally:
         for session in sessions.values():
             session.close()
-    one, two = times["local[1]"], times["local[2]"]
+    one, two = costs["local[1]"], costs["local[2]"]
     return [
         row("ensue, local[1]", size.rows, one, matches=int(matches["local[1]"])),
-        row("ensue, local[2]", size.rows, two, times_local_1=round(one / two, 2)),
+        row("ensue, local[2]", size.rows, two, times_local_1=round(one.seconds / two.seconds, 2)),
     ]
 
 
@@ -262,7 +284,8 @@ def serve(master: str, size: Size) -> None:
         if line.strip() == "check":
             print(checked(ensue.match(frame, query).toArrow(), query, pq.read_table(folder)), flush=True)
         else:
-            print(in_turn(1, {"": lambda: consumed(ensue.match(frame, query))})[""], flush=True)
+            consumed(ensue.match(frame, query))
+            print(0, flush=True)
     spark.stop()
 
 
@@ -279,7 +302,8 @@ def stream_queries(size: Size) -> dict[str, str]:
     w = window(size, -1)
     groups = [" OR ".join(f"{t} AS {x}" for t in TYPES[k::3]) for k, x in enumerate("xyz")]
     return {
-        "few": f"SELECT x.id, y.id, z.id FROM S WHERE A AS x ; (B AS y OR D AS y) ; C AS z PARTITION BY key WITHIN {w // 2} ms",
+        "few": "SELECT x.id, y.id, z.id FROM S WHERE A AS x ; (B AS y OR D AS y) ; C AS z "
+        f"PARTITION BY key WITHIN {w // 2} ms",
         "all": f"SELECT x.id, y.id, z.id FROM S WHERE ({groups[0]}) ; ({groups[1]}) ; ({groups[2]}) "
         f"PARTITION BY key WITHIN {w // 20} ms",
         "next": f"SELECT x.id, y.id, z.id FROM S WHERE A AS x : B AS y : C AS z PARTITION BY key WITHIN {w} ms",
