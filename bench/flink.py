@@ -52,8 +52,6 @@ def _environment() -> Path | str:
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode:
                 said = [line for line in done.stderr.splitlines() if not line.startswith("WARNING")]
-                return (
-                    f"apache-flink cannot be installed for {sys.executable}: {said[-1] if said else 'no reason given'}"
-                )
+                return f"apache-flink cannot be installed: {said[-1] if said else 'pip gave no reason'}"
         (folder / "ready").touch()
     return python

@@ -17,11 +17,13 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pyspark
 from pyspark.sql import DataFrame, SparkSession
@@ -291,6 +293,7 @@ def serve(master: str, size: Size) -> None:
 
 # ---------------------------------------------------------------- streams
 
+_LATE = 10  # seconds that an event may come late
 _NAMED = {
     "few": "80% of the events are irrelevant",
     "all": "every event may be in a match",
@@ -315,7 +318,7 @@ def streaming(spark: SparkSession, size: Size) -> Iterator[tuple[str, list[dict[
     folder = events(size, -1)
     passing = "Spark: stateless mapInArrow"
     for short, query in stream_queries(size).items():
-        matches = checked(_collected(spark, folder, query), query, pq.read_table(folder))
+        matches = checked(_collected(spark, folder, query), query, _final(pq.read_table(folder)))
         batches: list[dict[str, Any]] = []
 
         def ours(query: str = query, batches: list[dict[str, Any]] = batches) -> None:
@@ -333,7 +336,14 @@ def streaming(spark: SparkSession, size: Size) -> Iterator[tuple[str, list[dict[
 
 def read_stream(spark: SparkSession, folder: Path) -> DataFrame:
     stream = spark.readStream.schema("id long, time timestamp, type string, key int, v double")
-    return stream.option("maxFilesPerTrigger", 1).parquet(str(folder)).withWatermark("time", "10 seconds")
+    return stream.option("maxFilesPerTrigger", 1).parquet(str(folder)).withWatermark("time", f"{_LATE} seconds")
+
+
+def _final(table: pa.Table) -> pa.Table:
+    """The events that the last watermark has passed: those behind it wait for more when the stream ends."""
+    times = table.column("time")
+    last = pc.subtract(pc.max(times), pa.scalar(timedelta(seconds=_LATE), pa.duration("us")))
+    return table.filter(pc.less_equal(times, last))
 
 
 def _passed_stream(spark: SparkSession, folder: Path) -> DataFrame:
