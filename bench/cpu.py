@@ -5,28 +5,31 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+#: The ticks of every process seen so far, by its number and the time of its start: what has ended still counts.
+_seen: dict[tuple[int, str], int] = {}
 
-def cpu_seconds() -> dict[str, float]:
-    """So far, by what the processes are: `java`, `python`. Empty where there is no /proc."""
+
+def cpu_seconds() -> float:
+    """So far; 0 where there is no /proc. What a process did after the last call before it ended is lost."""
     if not Path("/proc/self/stat").exists():
-        return {}
+        return 0.0
     parents: dict[int, int] = {}
-    spent: dict[int, tuple[str, int]] = {}
+    spent: dict[tuple[int, str], int] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
                 text = (entry / "stat").read_text()
             except OSError:  # it has ended meanwhile
                 continue
-            name, rest = text[text.index("(") + 1 : text.rindex(")")], text[text.rindex(")") + 2 :].split()
-            parents[int(entry.name)] = int(rest[1])
-            # The third and fourth are those of children that have ended and were waited for.
-            spent[int(entry.name)] = ("java" if "java" in name else "python", sum(map(int, rest[11:15])))
-    found = {"java": 0.0, "python": 0.0}
-    for pid, (name, ticks) in spent.items():
-        ancestor = pid
-        while ancestor in parents and ancestor != os.getpid():
-            ancestor = parents[ancestor]
-        if ancestor == os.getpid():
-            found[name] += ticks / os.sysconf("SC_CLK_TCK")
-    return found
+            fields = text[text.rindex(")") + 2 :].split()
+            parents[int(entry.name)] = int(fields[1])
+            # Its own, and of its children that have ended and were waited for.
+            spent[int(entry.name), fields[19]] = sum(map(int, fields[11:15]))
+    _seen.update({process: ticks for process, ticks in spent.items() if _is_ours(process[0], parents)})
+    return sum(_seen.values()) / os.sysconf("SC_CLK_TCK")
+
+
+def _is_ours(pid: int, parents: dict[int, int]) -> bool:
+    while pid in parents and pid != os.getpid():
+        pid = parents[pid]
+    return pid == os.getpid()
