@@ -122,37 +122,16 @@ class Query:
             frames: Any = events
             given: dict[str, Any] = {**options}
             _check_spark_engine(given.pop("engine", "auto"))
-            return explain_on_spark(self.ast, self.text, frames, verbose=verbose, **_said(given))
+            columns: Any = {c: given.pop(c) for c in ("time", "type", "unit", "tiebreak") if c in given}
+            return explain_on_spark(self.ast, self.text, frames, verbose=verbose, columns=columns, **_said(given))
         checked = check(self.ast, self.text)
         return explain(checked, pipeline.plan_or_reason(checked), verbose=verbose)
 
     @overload
-    def run(
-        self,
-        events: SparkFrame | Mapping[str, SparkFrame],
-        *,
-        time: str = "time",
-        type: str | None = None,
-        unit: str | None = None,
-        tiebreak: str | None = None,
-        engine: Literal["auto", "spark"] = "auto",
-        unbounded: bool = False,
-        buckets: int | None = None,
-        name: str | None = None,
-    ) -> DataFrame: ...
+    def run(self, events: SparkFrame | Mapping[str, SparkFrame], **options: Unpack[SparkOptions]) -> DataFrame: ...
 
     @overload
-    def run(
-        self,
-        events: Any,
-        *,
-        time: str | None = "time",
-        type: str | None = None,
-        unit: str | None = None,
-        tiebreak: str | None = None,
-        engine: str = "auto",
-        progress: Callable[[int, int], None] | None = None,
-    ) -> Matches: ...
+    def run(self, events: Any, **options: Unpack[Options]) -> Matches: ...
 
     def run(
         self,
@@ -242,8 +221,8 @@ class Query:
 
 
 def _said(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that say something; what is left out has its default where it is used. A time of None is refused."""
-    return {option: value for option, value in options.items() if value is not None or option == "time"}
+    """The options that say something; what is left out has its default where it is used."""
+    return {option: value for option, value in options.items() if value is not None}
 
 
 def _check_spark_engine(engine: str) -> None:

@@ -26,7 +26,7 @@ from ensue.output import OutputFormat, write_tables, write_text
 from ensue.sources import read_schema, read_stream_format, read_table
 
 if TYPE_CHECKING:
-    from ensue.spark.session import SparkMatches
+    from ensue.spark.files import SparkMatches
 
 app = typer.Typer(
     help="Complex event recognition: patterns over streams of events.",
@@ -135,7 +135,7 @@ def run_command(
     if engine == "spark":
         from_spark: dict[str, Any] = {"time": when, "type": type, "unit": unit, "tiebreak": tiebreak}
         with _spark_frame(input, master) as frame:
-            from ensue.spark.session import SparkMatches
+            from ensue.spark.files import SparkMatches
 
             _write(SparkMatches(made.run(frame, **from_spark)), output, wanted)
         return
@@ -156,7 +156,8 @@ def _spark_frame(input: str, master: str | None) -> Iterator[Any]:
     if input == "-":
         raise typer.BadParameter("Spark reads files and folders, not standard input")
     try:
-        from ensue.spark.session import local_session, read_frame, told_plainly
+        from ensue.spark.files import read_frame, told_plainly
+        from ensue.spark.session import local_session
     except ImportError as e:
         raise EngineError(f"Spark is not installed ({e}): pip install 'ensue[spark]'") from None
     source = read_frame(input)

@@ -151,7 +151,7 @@ class Found:
         return Found((piece,), self.sets)
 
     def only(self, variables: Variables) -> Found:
-        """With the marks of these variables alone; complex events that are the same then are one."""
+        """With the marks of these variables alone; some complex events may be the same then."""
         sets = list(dict.fromkeys(s & variables for s in self.sets))
         if sets == list(self.sets):
             return self
@@ -160,23 +160,7 @@ class Found:
         shown = np.array([bool(s) for s in sets], dtype=np.bool_)[mark]
         before = np.concatenate([[0], np.cumsum(shown)])
         piece = Piece(self.start, self.end, before[self.offset], self.position[shown], mark[shown])
-        return Found((piece,), sets)._distinct()
-
-    def _distinct(self) -> Found:
-        """Each complex event once, where it stands first."""
-        lengths = np.diff(self.offset)
-        # Sorted by what they are, the same complex events are neighbours: by length, start and end, then mark by mark.
-        keys = [self.start, self.end, lengths]
-        for k in range(int(lengths.max(initial=0))):
-            there = lengths > k
-            places = np.where(there, self.offset[:-1] + k, 0)
-            keys += [np.where(there, column[places], -1) for column in (self.position, self.mark.astype(np.int64))]
-        order = np.lexsort(keys)
-        same = np.ones(len(self), dtype=np.bool_)
-        same[:1] = False
-        for key in keys:
-            same[1:] &= key[order][1:] == key[order][:-1]
-        return self if not same.any() else self.in_order(np.sort(order[~same]))
+        return Found((piece,), sets)
 
     def first_of_each_end(self, limit: int | None) -> Found:
         """At most so many matches for each end; they are in the order of their ends."""

@@ -1,4 +1,4 @@
-"""`PREV` in the items of SELECT, over events that arrive in batches: what it shows is kept as columns of the event."""
+"""`PREV` in the items of SELECT: what it shows becomes a column of the event, also where events arrive in batches."""
 
 from __future__ import annotations
 

@@ -23,7 +23,6 @@ from ensue.logic.check import Checked
 from ensue.logic.functions import AGGREGATES
 from ensue.logic.outputs import Output
 from ensue.logic.scope import singles, variables_of
-from ensue.partitions import substreams_of
 from ensue.reference.expressions import Events, Expressions, Scope
 
 if TYPE_CHECKING:
@@ -114,7 +113,7 @@ class Matches:
                 empty = np.diff(marks.offsets) == 0
                 padded = np.append(marks.positions, 0)  # so that there is a place to look at, even if none is marked
                 return one_chunk(self._stream.table.column(name).take(pa.array(padded[places], mask=empty)))
-        if any(c.function in (*AGGREGATES, "prev") for c in ast.find(e, ast.Call)):
+        if any(c.function in AGGREGATES for c in ast.find(e, ast.Call)):
             return None
         terms = {print_expression(a): a for a in ast.find(e, ast.Attribute)}
         columns = {
@@ -139,10 +138,7 @@ class Matches:
 
     def _match_by_match(self, e: ast.Expression) -> list[Any]:
         """The values of an item, by the reference."""
-        looks_back = any(c.function == "prev" for c in ast.find(e, ast.Call))
-        keys = [k.attribute for k in self._checked.query.partition]
-        substreams = substreams_of(self._stream, keys) if looks_back else []
-        expressions = Expressions(Events(self._stream, substreams))
+        expressions = Expressions(Events(self._stream, []))
         single = singles(self._checked.query.pattern)
         marks = {x: self._marks_of(x) for x in variables_of(e) | {n.name for n in ast.find(e, ast.Name)}}
         found = []

@@ -20,6 +20,7 @@ from ensue import reference
 from ensue.errors import DataError, EngineError, ProblemKind, QueryError, did_you_mean, listed
 from ensue.events import EventStream, log, read_events
 from ensue.found import Found
+from ensue.item_lookback import ItemLookBack
 from ensue.language import ast
 from ensue.logic.check import Checked, check
 from ensue.logic.classify import classify
@@ -81,7 +82,8 @@ def run(
     found = evaluate(checked, stream, progress)
     if not len(found):
         _tell_of_unknown_types(query, stream)
-    return Matches(checked, stream, found)
+    look_back = ItemLookBack(checked)
+    return Matches(look_back.checked, look_back.extended(stream), found)
 
 
 def _tell_of_unknown_types(query: ast.Query, stream: EventStream) -> None:

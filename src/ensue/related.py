@@ -29,7 +29,15 @@ def finished(found: Found, plan: Plan, events: EventStream) -> Found:
     if not plan.related:
         return found
     kept = satisfying(found, plan.related, events).only(plan.shown)
-    return kept.first_of_each_end(plan.query.limit)
+    return _each_once(kept).first_of_each_end(plan.query.limit)
+
+
+def _each_once(found: Found) -> Found:
+    from ensue.kernels.select import find_distinct  # numba is loaded where it is used
+
+    first = np.empty(len(found), dtype=np.bool_)
+    find_distinct(found.start, found.end, found.offset, found.position, found.mark, first)
+    return found if bool(first.all()) else found.in_order(np.flatnonzero(first))
 
 
 def satisfying(found: Found, conditions: Iterable[Condition], events: EventStream) -> Found:

@@ -76,15 +76,12 @@ def keep_best(
         stop = offset[m + 1]  # read before a kept match, which moves to the front, can overwrite it
         if chosen[m - first]:
             place = offset[kept]
-            number = np.uint64(start[m])
             for k in range(begin, stop):
                 if mark[k] != hidden:
                     position[place], mark[place] = position[k], mark[k]
-                    number = (number ^ np.uint64(position[k] << 16 | mark[k])) * _MIX
-                    number ^= number >> np.uint64(29)
                     place += 1
             start[kept], end[kept], offset[kept + 1] = start[m], end[m], place
-            if size == 1 or _is_new(start, offset, position, mark, kept, table, number):
+            if size == 1 or _is_new(start, end, offset, position, mark, kept, table):
                 kept += 1
                 if kept - first == limit:
                     break
@@ -92,14 +89,29 @@ def keep_best(
     return kept
 
 
+@allocating
+def find_distinct(start: Any, end: Any, offset: Any, position: Any, mark: Any, first: Any) -> None:
+    """Says of each match whether it is the first that is so."""
+    size = 1
+    while size < 2 * len(start):
+        size *= 2
+    table = np.full(size, _FREE, dtype=np.int64)
+    for m in range(len(start)):
+        first[m] = _is_new(start, end, offset, position, mark, m, table)
+
+
 @kernel
-def _is_new(start: Any, offset: Any, position: Any, mark: Any, m: int, table: Any, number: Any) -> bool:
+def _is_new(start: Any, end: Any, offset: Any, position: Any, mark: Any, m: int, table: Any) -> bool:
     """Whether match `m` is none of those in the table; then it is put there."""
+    length = offset[m + 1] - offset[m]
+    number = np.uint64(start[m]) ^ np.uint64(end[m]) * _MIX
+    for k in range(offset[m], offset[m + 1]):
+        number = (number ^ np.uint64(position[k] << 16 | mark[k])) * _MIX
+        number ^= number >> np.uint64(29)
     slot = number & np.uint64(len(table) - 1)
     while table[slot] != _FREE:
         other = table[slot]
-        length = offset[m + 1] - offset[m]
-        same = start[other] == start[m] and offset[other + 1] - offset[other] == length
+        same = start[other] == start[m] and end[other] == end[m] and offset[other + 1] - offset[other] == length
         k = 0
         while same and k < length:
             a, b = offset[m] + k, offset[other] + k

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ensue.language import ast
 from ensue.language.printer import print_expression
 from ensue.logic.scope import variables_of
+from ensue.logic.window import looks_back
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ def classify(query: ast.Query) -> Fragment:
         selectors.insert(0, query.selector)
     return Fragment(
         related=tuple(print_expression(c) for c in conjuncts if len(variables_of(c)) > 1),
-        look_back=any(c.function == "prev" for c in ast.find(pattern, ast.Call)),
+        look_back=looks_back(pattern),
         timed_gaps=any(s.gap for s in ast.find(pattern, ast.Sequence))
         or any(i.gap for i in ast.find(pattern, ast.Iteration)),
         windows=tuple(w.window for w in ast.find(pattern, ast.Within)),

@@ -1,4 +1,4 @@
-"""The window of a whole query: how far apart the ends of a complex event may be."""
+"""The window of a whole query: how far apart the ends of a complex event may be, and what reaches back beyond it."""
 
 from __future__ import annotations
 
@@ -50,3 +50,18 @@ def _from_zero(low: ast.Bound | None) -> bool:
 def _tighter(a: ast.Bound, b: ast.Bound) -> bool:
     length, other = a.duration.nanoseconds(), b.duration.nanoseconds()
     return length < other or (length == other and not a.inclusive)
+
+
+def reaches_back(query: ast.Query) -> str:
+    """Why a match may depend on events before its window, in words; empty where none does."""
+    if query.consume is not ast.Consume.NONE:
+        return f"CONSUME BY {query.consume} depends on all matches before"
+    for selected in ast.find(query.pattern, ast.Select):
+        if selected.selector is not ast.Selector.STRICT:
+            return f"{selected.selector} inside the pattern compares with events before the window"
+    return "PREV looks back to events before the window" if looks_back(query.pattern) else ""
+
+
+def looks_back(*nodes: ast.Node) -> bool:
+    """Whether there is a `PREV` in them."""
+    return any(call.function == "prev" for node in nodes for call in ast.find(node, ast.Call))

@@ -131,6 +131,11 @@ def _select(
         return p, selector  # every match is a candidate then: as slow as reporting them all
 
 
+def window_of(query: ast.Query, plan: Plan | str) -> Window:
+    """The window of a query, by its plan where it has one."""
+    return plan.window if isinstance(plan, Plan) else peel_windows(query.pattern)[1]
+
+
 def _step(steps: list[tuple[str, ast.Pattern]], rule: str, checked: Checked) -> Checked:
     """Notes the pattern if the rule has changed it."""
     if checked.query.pattern != steps[-1][1]:

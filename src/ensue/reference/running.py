@@ -10,10 +10,8 @@ import pyarrow as pa
 
 from ensue.events import EventStream, one_chunk
 from ensue.found import Found
-from ensue.language import ast
 from ensue.logic.check import Checked
-from ensue.logic.classify import classify
-from ensue.logic.window import peel_windows
+from ensue.logic.window import peel_windows, reaches_back
 from ensue.parcel import parcel, table_bytes, table_of, unparcel
 from ensue.reference.queries import evaluate
 
@@ -25,7 +23,8 @@ class ReferenceRunner:
 
     def __init__(self, checked: Checked, tick: int | None) -> None:
         self._checked = checked
-        self._ticks = peel_windows(checked.query.pattern)[1].ticks(tick) if _may_forget(checked.query) else None
+        window = peel_windows(checked.query.pattern)[1].ticks(tick)
+        self._ticks = None if reaches_back(checked.query) else window
         self._first = 0  # the position of the first event kept
         self._events: EventStream | None = None
 
@@ -72,12 +71,6 @@ class ReferenceRunner:
             plain = table.drop_columns(["\0type", "\0time", "\0times"])
             times, tick = table.column("\0times").to_numpy(), json.loads(parts["tick"])
             self._events = EventStream(plain, table.column("\0type"), times, tick, table.column("\0time"))
-
-
-def _may_forget(query: ast.Query) -> bool:
-    """Whether no match depends on events before its window: by look-back, by a choice, by consumption."""
-    inner = [s for s in ast.find(query.pattern, ast.Select) if s.selector is not ast.Selector.STRICT]
-    return not (classify(query).look_back or inner or query.consume is not ast.Consume.NONE)
 
 
 def _joined(first: EventStream, second: EventStream) -> EventStream:

@@ -7,6 +7,7 @@ packing    rows to Arrow blobs, one a bucket, so that few rows cross the shuffle
 batch      a lazy DataFrame of matches over a finite DataFrame
 streaming  the same over a stream, state in Spark's own state store
 session    a session for the demo, the command line and the tests
+files      what goes in and out of it on the command line
 """
 
 from ensue.spark.describe import explain_on_spark

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Mapping
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -12,32 +11,29 @@ from pyspark.sql import DataFrame
 from ensue.explain import explain
 from ensue.language import ast
 from ensue.plan import Plan
+from ensue.spark.frames import Columns, Frames
 from ensue.spark.run import Job, prepare, run
 
 
 def explain_on_spark(
     query: ast.Query,
     text: str,
-    events: DataFrame | Mapping[str, DataFrame],
+    events: Frames,
     *,
     verbose: bool = False,
-    time: str | None = "time",
-    type: str | None = None,
-    unit: str | None = None,
-    tiebreak: str | None = None,
+    columns: Columns,
     **spark: Any,
 ) -> str:
     """What `explain` says, then what Spark does for the query over these events."""
-    options: dict[str, Any] = {"time": time, "type": type, "unit": unit, "tiebreak": tiebreak}
-    job = prepare(query, text, events, **options)
-    matches = run(query, text, events, **options, **spark)
+    job = prepare(query, text, events, **columns)
+    matches = run(query, text, events, **columns, **spark)
     more = {"spark": describe(job), "spark's plan": spark_plan(matches)}
     return explain(job.checked, job.plan, verbose=verbose, more=more)
 
 
 def describe(job: Job) -> list[str]:
     """One line a decision."""
-    down, layout = job.pushdown, job.layout
+    down = job.pushdown
     lines = [
         f"runs          {'stream' if job.events.streaming else 'batch'}",
         f"shared out    {_shared_out(job)}",
@@ -50,7 +46,7 @@ def describe(job: Job) -> list[str]:
     lines.append(f"events        {down.kept}")
     carried = ", ".join(job.attributes) or "none but the time"
     lines.append(f"columns       {carried}")
-    if down.relevant is None and down.markable is not None and not layout.one_task:
+    if down.relevant is None and down.markable is not None:
         lines.append("              NULL in events that no match shows")
     return lines
 

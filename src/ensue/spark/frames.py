@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -20,6 +20,19 @@ from ensue.spark.types import arrow_schema
 _WATERMARK = "spark.watermarkDelayMs"
 #: The column that holds the type of an event whose stream's name is its type.
 STREAM_TYPE = "__ensue_stream"
+
+
+#: What the user gives: a DataFrame, or one for each stream in FROM.
+Frames = DataFrame | Mapping[str, DataFrame]
+
+
+class Columns(TypedDict, total=False):
+    """Which columns say when and what; the defaults are those of `read_frames`."""
+
+    time: str | None
+    type: str | None
+    unit: str | None
+    tiebreak: str | None
 
 
 @dataclass(frozen=True)
@@ -54,13 +67,13 @@ def quoted(name: str) -> str:
 
 
 def read_frames(
-    events: DataFrame | Mapping[str, DataFrame],
+    events: Frames,
     streams: tuple[str, ...],
     *,
-    time: str | None,
-    type: str | None,
-    unit: str | None,
-    tiebreak: str | None,
+    time: str | None = "time",
+    type: str | None = None,
+    unit: str | None = None,
+    tiebreak: str | None = None,
 ) -> Events:
     """The events of a query's streams; raises DataError before any job runs."""
     if time is None:
@@ -86,7 +99,7 @@ def read_frames(
     return Events(frame, attributes, time, type, streams[0], tick, tiebreak)
 
 
-def _given(events: DataFrame | Mapping[str, DataFrame], streams: tuple[str, ...]) -> dict[str, DataFrame]:
+def _given(events: Frames, streams: tuple[str, ...]) -> dict[str, DataFrame]:
     if not isinstance(events, Mapping):
         if len(streams) > 1:
             example = ", ".join(f"{s!r}: ..." for s in streams)

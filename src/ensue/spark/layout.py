@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ensue.language import ast
-from ensue.logic.classify import conjuncts_of
-from ensue.plan import Plan, peel_windows
+from ensue.logic.window import looks_back, reaches_back
+from ensue.plan import Plan, window_of
 
 #: A slice is so many windows long: so much of it is read twice. Without keys, slices are all there is to share out.
 _WINDOWS_A_SLICE = 16
@@ -51,25 +51,13 @@ class Layout:
 def batch_layout(query: ast.Query, plan: Plan | str, tick: int | None) -> Layout:
     """The layout of a query over a finite DataFrame."""
     keys = () if query.consume is ast.Consume.ANY else tuple(k.attribute for k in query.partition)
-    because = _cannot_be_cut(query)
-    window = (plan.window if isinstance(plan, Plan) else peel_windows(query.pattern)[1]).ticks(tick)
+    because = reaches_back(query)
+    if looks_back(*(query.items or ())):
+        because = "PREV looks back to events before the window"
+    window = window_of(query, plan).ticks(tick)
     if window is None and not because:
         because = "without a window in time it cannot be cut into slices"
     if because or window is None or tick is None:
         return Layout(keys, None, because)
     windows = _WINDOWS_A_SLICE_WITH_KEYS if keys else _WINDOWS_A_SLICE
     return Layout(keys, Slices(max(windows * window, _SHORTEST // tick, 1), window), "")
-
-
-def _cannot_be_cut(query: ast.Query) -> str:
-    """Why a match may depend on events before its window; empty where none does."""
-    if query.consume is not ast.Consume.NONE:
-        return f"CONSUME BY {query.consume} depends on all matches before"
-    for selected in ast.find(query.pattern, ast.Select):
-        if selected.selector is not ast.Selector.STRICT:
-            return f"{selected.selector} inside the pattern compares with events before the window"
-    expressions = [c for f in ast.find(query.pattern, ast.Filter) for c in conjuncts_of(f.condition)]
-    expressions += [i.expression for i in query.items or ()]
-    if any(call.function == "prev" for e in expressions for call in ast.find(e, ast.Call)):
-        return "PREV looks back to events before the window"
-    return ""

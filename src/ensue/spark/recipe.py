@@ -15,7 +15,7 @@ from ensue.language.printer import print_query
 from ensue.logic.check import Checked
 from ensue.logic.tied import tied
 from ensue.pipeline import plan_or_reason
-from ensue.plan import Plan, peel_windows
+from ensue.plan import Plan, window_of
 from ensue.running import RunningQuery
 
 # The columns that travel beside the user's own.
@@ -68,8 +68,7 @@ class Recipe:
     @property
     def window(self) -> int | None:
         """The longest time that a match may take, in steps of the events' times; None where it is not bounded."""
-        known = self.plan.window if isinstance(self.plan, Plan) else peel_windows(self.checked.query.pattern)[1]
-        return known.ticks(self.tick)
+        return window_of(self.checked.query, self.plan).ticks(self.tick)
 
     def running(self) -> RunningQuery:
         return RunningQuery(self.checked, self.plan, self.tick, given=self.given)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -20,12 +20,13 @@ from ensue.logic.check import Checked, check
 from ensue.logic.classify import classify
 from ensue.logic.outputs import attributes_used
 from ensue.logic.tied import tied
+from ensue.logic.window import looks_back
 from ensue.matches import Matches
 from ensue.pipeline import no_unit, plan_or_reason
-from ensue.plan import Plan, peel_windows
+from ensue.plan import Plan, Window, window_of
 from ensue.running import attributes_kept
 from ensue.spark.batch import run_batch
-from ensue.spark.frames import Events, as_schema, check_stream, quoted, read_frames
+from ensue.spark.frames import Columns, Events, Frames, as_schema, check_stream, quoted, read_frames
 from ensue.spark.layout import Layout, batch_layout
 from ensue.spark.pushdown import Pushdown, push_down
 from ensue.spark.recipe import HASH, TIE, TIME, TYPE, WORD, Recipe, travelling_name
@@ -40,18 +41,15 @@ _NOTHING = Pushdown(0, None, None, None, (), (), "all")
 def run(
     query: ast.Query,
     text: str,
-    events: DataFrame | Mapping[str, DataFrame],
+    events: Frames,
     *,
-    time: str | None,
-    type: str | None,
-    unit: str | None,
-    tiebreak: str | None,
     unbounded: bool = False,
     buckets: int = BUCKETS,
     name: str = "ensue",
+    **columns: Unpack[Columns],
 ) -> DataFrame:
     """The matches as a lazy DataFrame, streaming if the events are."""
-    job = prepare(query, text, events, time=time, type=type, unit=unit, tiebreak=tiebreak)
+    job = prepare(query, text, events, **columns)
     if not job.events.streaming:
         return run_batch(job.travelling, job.layout, job.recipe, job.result)
     if not unbounded and not job.bounded:
@@ -63,18 +61,10 @@ def run(
 
 
 def late_events(
-    query: ast.Query,
-    text: str,
-    events: DataFrame | Mapping[str, DataFrame],
-    *,
-    time: str | None,
-    type: str | None,
-    unit: str | None,
-    tiebreak: str | None,
-    name: str = "ensue_late",
+    query: ast.Query, text: str, events: Frames, *, name: str = "ensue_late", **columns: Unpack[Columns]
 ) -> DataFrame:
     """The events of a stream that came after the watermark had passed them, of those that matter to the query."""
-    job = prepare(query, text, events, time=time, type=type, unit=unit, tiebreak=tiebreak)
+    job = prepare(query, text, events, **columns)
     if not job.events.streaming:
         raise DataError("a finite DataFrame has no late events: all of it is there, and is put in order")
     whole = replace(job, attributes=list(job.events.attributes))
@@ -94,8 +84,7 @@ class Job:
 
     @property
     def bounded(self) -> bool:
-        window = self.plan.window if isinstance(self.plan, Plan) else peel_windows(self.checked.query.pattern)[1]
-        return window.events is not None or window.time is not None
+        return window_of(self.checked.query, self.plan) != Window()
 
     @cached_property
     def result(self) -> T.StructType:
@@ -152,38 +141,24 @@ class Job:
         if self.events.tiebreak is not None:
             columns.append(F.col(quoted(self.events.tiebreak)).alias(TIE))
         if self.layout.keys:
-            columns.append(F.hash(*(self._comparable(k) for k in self.layout.keys)).alias(HASH))
+            columns.append(F.hash(*(F.col(quoted(k)) for k in self.layout.keys)).alias(HASH))
         return frame.select(*columns)
 
-    def _comparable(self, key: str) -> Column:
-        """A key of which equal values have one hash: 0.0 and -0.0 are equal."""
-        column = F.col(quoted(key))
-        floating = isinstance(self.events.frame.schema[key].dataType, T.FloatType | T.DoubleType)
-        return column + F.lit(0.0) if floating else column
 
-
-def prepare(
-    query: ast.Query,
-    text: str,
-    events: DataFrame | Mapping[str, DataFrame],
-    *,
-    time: str | None,
-    type: str | None,
-    unit: str | None,
-    tiebreak: str | None,
-) -> Job:
+def prepare(query: ast.Query, text: str, events: Frames, **columns: Unpack[Columns]) -> Job:
     """All decisions, and all errors that can be told before a job runs."""
     check(query, text)
-    frames = read_frames(events, query.streams, time=time, type=type, unit=unit, tiebreak=tiebreak)
+    frames = read_frames(events, query.streams, **columns)
     if frames.streaming:
         check_stream(frames)
     schema = as_schema(frames)
     checked = check(query, text, schema)
     if frames.tick is None and classify(query).uses_time:
-        raise DataError(no_unit(time))
+        raise DataError(no_unit(frames.time))
     plan = plan_or_reason(checked)
-    looks_back = any(c.function == "prev" for i in query.items or () for c in ast.find(i.expression, ast.Call))
-    pushdown = push_down(plan, frames, schema, items_look_back=looks_back) if isinstance(plan, Plan) else _NOTHING
+    pushdown = _NOTHING
+    if isinstance(plan, Plan):
+        pushdown = push_down(plan, frames, schema, items_look_back=looks_back(*(query.items or ())))
     evaluated = tied(checked)
     attributes = _travelling(evaluated, plan, pushdown, frames)
     return Job(frames, checked, plan, pushdown, batch_layout(evaluated.query, plan, frames.tick), attributes)

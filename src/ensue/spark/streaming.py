@@ -78,7 +78,8 @@ class BucketProcessor(StatefulProcessor):
         passed = _passed(watermark)
         late = bucket.take_in(events, passed)
         rows = bucket.release(passed)
-        bucket.running.pass_time(passed)
+        if watermark > 0:
+            bucket.running.pass_time(passed)
         due = bucket.next_timer(watermark)
         if due is not None:
             self._handle.registerTimer(due)
