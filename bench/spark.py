@@ -243,6 +243,7 @@ def partitioned(spark: SparkSession, size: Size, keys: int) -> list[dict[str, An
 
 def unpartitioned(size: Size) -> list[dict[str, Any]]:
     """One session with one core and one with two, told in turn to run the same query."""
+    events(size, 0)  # made here: the two sessions would make it at the same time
     sessions = {master: Session(master, size is SMALL) for master in ("local[1]", "local[2]")}
     try:
         matches = {master: s.ask("check") for master, s in sessions.items()}
