@@ -144,7 +144,7 @@ class _Reach:
 
         ticks = plan.window.ticks(tick)
         looked_back = Reader(plan, tick).classifier.look_back.most
-        if plan.query.partition:
+        if plan.query.partition and not plan.counts_all:
             return None if ticks is None or looked_back else _Reach(None, ticks, 0)
         return None if ticks is None and plan.window.events is None else _Reach(plan.window.events, ticks, looked_back)
 

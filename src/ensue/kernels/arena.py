@@ -157,6 +157,16 @@ def join(nodes: Any, seconds: Any, used: Any, groups: Any, a: int, b: int) -> in
 
 
 @njit(cache=True, nogil=True, inline="always")
+def added_to(nodes: Any, seconds: Any, used: Any, groups: Any, list_: int, added: int, new: bool) -> int:
+    """The union of a list and what is added; a new cell, to which nothing points yet, is put in front if it may be."""
+    if new and starts_later(nodes, seconds, added, list_):
+        nodes[added, REST] = list_
+        return added
+    joined: int = join(nodes, seconds, used, groups, list_, added)
+    return joined
+
+
+@njit(cache=True, nogil=True, inline="always")
 def own_list(nodes: Any, node: int) -> int:
     """The list of a tree's node; NOTHING where it has none, and of every other node."""
     event: int = nodes[node, EVENT]

@@ -88,6 +88,7 @@ class Rules(NamedTuple):
     """The query's window, and its rules of reporting; NO_BOUND and 0 stand for none."""
 
     keyed: bool
+    counted: bool  # whether each partition counts its events
     share: int  # of the partitions, those whose number has these last bits ...
     share_mask: int  # ... under this mask; a division would cost as much as the step itself
     events: int
@@ -149,7 +150,7 @@ def advance(
     classes, keys, times = batch.classes, batch.partitions, batch.times
     positions, base, sparse = batch.positions, batch.base, len(batch.positions) > 0
     keyed, share, share_mask, consume = rules.keyed, rules.share, rules.share_mask, rules.consume
-    counted = keyed and rules.events != NO_BOUND
+    counted = rules.counted
     total = len(classes)
     i = registers[CURSOR]
     while i < total:

@@ -12,7 +12,7 @@ from ensue.automata.memory import Actions, Check, Condition, Keep, Register, Sto
 from ensue.automata.model import Automaton
 from ensue.kernels import remember
 from ensue.kernels.growing import Growing
-from ensue.kernels.remember import EACH, PASS, SIFT, UNION, Steps
+from ensue.kernels.remember import EACH, MERGE, PASS, SIFT, UNION, Steps
 
 _KEEP = {
     Keep.NEW: remember.KEEP_NEW,
@@ -81,10 +81,25 @@ class MemoryPrograms:
         if not move.mark and not actions and live == had and target is not None:
             kind = PASS
         elif live & had - replaced:
-            kind = EACH
+            kind = MERGE if not bound and self._stay_in_order(live, had, replaced, actions) else EACH
         else:
             kind = UNION if all(c.register in decided for c in conditions) else SIFT
         return move.action, kind, bound, sum(1 << self._number[r] for r in live)
+
+    def _stay_in_order(self, live: Registers, had: Registers, replaced: set[Register], actions: Actions) -> bool:
+        """Whether runs that differ in what they had stored are in the same order by what they have stored then.
+
+        What is the same for all of them then must come after all that is carried on; of a least or greatest value,
+        several may become the same, so that nothing may come after it.
+        """
+        compared = {w.register for w in writes_of(actions) if isinstance(w, Store) and w.keep is not Keep.NEW}
+        last = False
+        for register in self.registers:
+            carried = register in live and register in had and register not in replaced
+            if last and carried:
+                return False
+            last |= (register in had and not carried) or register in compared
+        return True
 
     def _bound(self, conditions: list[Condition], had: Registers, stored: Registers) -> int:
         """By how many of the first registers the runs that pass lie next to each other."""

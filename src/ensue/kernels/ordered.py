@@ -23,8 +23,8 @@ from ensue.kernels.arena import (
     STAMP,
     TREE,
     USED,
+    added_to,
     alive,
-    join,
     own_list,
 )
 from ensue.kernels.jit import kernel
@@ -49,7 +49,7 @@ def compare(values: Any, node: int, key: Any, count: int) -> int:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _weight(key: Any, count: int) -> int:
+def weight(key: Any, count: int) -> int:
     mixed = 0
     for r in range(count):
         mixed = (mixed ^ key[r]) * -7046029254386353131
@@ -63,7 +63,7 @@ def _held(nodes: Any, seconds: Any, node: int, low: int, low_second: int) -> boo
 
 
 @kernel
-def _new_tree(nodes: Any, seconds: Any, values: Any, used: Any, old: int, left: int, own: int, right: int) -> int:
+def new_tree(nodes: Any, seconds: Any, values: Any, used: Any, old: int, left: int, own: int, right: int) -> int:
     """A node of a tree with the values of an old one; its stamp is the latest of its parts."""
     node: int = used[USED]
     used[USED] = node + 1
@@ -126,7 +126,7 @@ def _copy(
         own = NOTHING
         if left == NOTHING or right == NOTHING:
             return left if right == NOTHING else right
-    node: int = _new_tree(nodes, seconds, values, used, old, left, own, right)
+    node: int = new_tree(nodes, seconds, values, used, old, left, own, right)
     return node
 
 
@@ -140,20 +140,21 @@ def put(
     root: int,
     key: Any,
     added: int,
+    new: bool,
     low: int,
     low_second: int,
     way: Any,
 ) -> int:
-    """The tree with one more list under the key; `way` has room for DEEPEST nodes."""
+    """The tree with one more list under the key, which may be a new cell; `way` has room for DEEPEST nodes."""
     count = len(key)
-    weight = _weight(key, count)
+    own_weight = weight(key, count)
     depth, above = 0, NOTHING  # the new node stands above those of the way that weigh less
     node, order = root, 0
     while node != NOTHING:
         order = compare(values, node, key, count)
         if order == 0:
             break
-        if above == NOTHING and values[node, count] < weight:
+        if above == NOTHING and values[node, count] < own_weight:
             above = depth
         way[depth] = node
         depth += 1
@@ -161,8 +162,8 @@ def put(
     if node != NOTHING:  # the key is there
         own = own_list(nodes, node)
         if _held(nodes, seconds, own, low, low_second):
-            added = join(nodes, seconds, used, groups, own, added)
-        made: int = _new_tree(nodes, seconds, values, used, node, nodes[node, CHILD], added, nodes[node, REST])
+            added = added_to(nodes, seconds, used, groups, own, added, new)
+        made: int = new_tree(nodes, seconds, values, used, node, nodes[node, CHILD], added, nodes[node, REST])
         above = depth
     else:
         above = depth if above == NOTHING else above
@@ -174,10 +175,10 @@ def put(
                 left = _copy(nodes, seconds, values, used, old, nodes[old, CHILD], own, left, low, low_second)
             else:
                 right = _copy(nodes, seconds, values, used, old, right, own, nodes[old, REST], low, low_second)
-        made = _new_tree(nodes, seconds, values, used, NOTHING, left, added, right)
+        made = new_tree(nodes, seconds, values, used, NOTHING, left, added, right)
         for r in range(count):
             values[made, r] = key[r]
-        values[made, count] = weight
+        values[made, count] = own_weight
     for d in range(above - 1, -1, -1):
         old = way[d]
         own = own_list(nodes, old)

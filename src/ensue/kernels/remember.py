@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 from numba import njit
 
-from ensue.kernels.arena import CHILD, MARK_BITS, NOTHING, REST, USED, alive, new_cell, new_start, own_list
+from ensue.kernels.arena import CHILD, MARK_BITS, NOTHING, REST, USED, added_to, alive, new_cell, new_start, own_list
 from ensue.kernels.jit import kernel
-from ensue.kernels.ordered import LEAST, NODES_A_CALL, UNSET, between, compare, fork, put
+from ensue.kernels.ordered import LEAST, NODES_A_CALL, UNSET, between, compare, fork, new_tree, put, weight
 
 # How a move takes the runs of its source.
-PASS, UNION, SIFT, EACH = 0, 1, 2, 3
+PASS, UNION, SIFT, EACH, MERGE = 0, 1, 2, 3, 4
 # Which value stays where one is stored already.
 KEEP_NEW, KEEP_LEAST, KEEP_GREATEST, KEEP_NONE = 0, 1, 2, 3
 
@@ -26,7 +26,8 @@ class Steps(NamedTuple):
 
     action: Any  # int32[moves]
     kind: Any  # int32[moves]: PASS hands the tree on as it is; UNION makes one list of those between two keys; SIFT
-    # does so with those that pass the checks; EACH takes the lists that pass one by one, each with what it has stored
+    # does so with those that pass the checks; EACH takes the lists that pass one by one, each with what it has stored;
+    # MERGE takes all that pass in one go, where they stay in order
     bound: Any  # int32[moves]: by how many of the first registers the checks bound them
     live: Any  # int64[moves]: a bit for each register that counts after it
 
@@ -51,6 +52,14 @@ class Columns(NamedTuple):
     stored: Any  # int64[stores, n]
 
 
+class Spine(NamedTuple):
+    """The right side of a tree that is made from its least key on: nodes that may still get a right subtree."""
+
+    key: Any  # int64[DEEPEST, registers + 1], with the weight
+    own: Any  # int64[DEEPEST]
+    left: Any
+
+
 class Memory(NamedTuple):
     """All that runs with registers need beside the rest."""
 
@@ -65,6 +74,7 @@ class Memory(NamedTuple):
     last: Any
     way: Any  # int64[DEEPEST]
     walk: Any
+    spine: Spine
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -72,7 +82,7 @@ def _room(nodes: Any, used: Any) -> bool:
     return bool(used[USED] + NODES_A_CALL <= len(nodes))
 
 
-@kernel
+@njit(cache=True, nogil=True, inline="always")
 def prepare(
     nodes: Any,
     seconds: Any,
@@ -127,6 +137,11 @@ def prepare(
         elif moves.kind[m] == PASS and scratch[slot] == NOTHING:
             scratch[slot] = root if root != NOTHING and alive(nodes, seconds, root, low, low_second) else NOTHING
             continue
+        elif moves.kind[m] == MERGE:
+            scratch[slot] = _merged(
+                nodes, seconds, used, groups, values, root, scratch[slot], memory, m, i, event, mark, low, low_second
+            )
+            continue
         elif moves.kind[m] == PASS or moves.kind[m] == EACH:
             _each(nodes, seconds, used, groups, values, root, scratch, slot, memory, m, i, event, mark, low, low_second)
             continue
@@ -138,7 +153,18 @@ def prepare(
                 added = new_cell(nodes, seconds, used, added, event)
         _stored(memory, m, i, values, NOTHING)
         scratch[slot] = put(
-            nodes, seconds, values, used, groups, scratch[slot], memory.key, added, low, low_second, memory.way
+            nodes,
+            seconds,
+            values,
+            used,
+            groups,
+            scratch[slot],
+            memory.key,
+            added,
+            mark != 0,
+            low,
+            low_second,
+            memory.way,
         )
     if _room(nodes, used):
         return True
@@ -146,7 +172,7 @@ def prepare(
     return False
 
 
-@kernel
+@njit(cache=True, nogil=True, inline="always")
 def _bounds(memory: Memory, action: int, count: int, i: int) -> None:
     """The keys between which the runs lie that pass the action's checks of the first `count` registers."""
     actions, columns = memory.actions, memory.columns
@@ -161,7 +187,7 @@ def _bounds(memory: Memory, action: int, count: int, i: int) -> None:
             memory.first[r], memory.last[r] = least, greatest
 
 
-@kernel
+@njit(cache=True, nogil=True, inline="always")
 def _passes(memory: Memory, action: int, i: int, values: Any, node: int) -> bool:
     actions, columns = memory.actions, memory.columns
     for c in range(actions.first_check[action], actions.first_check[action + 1]):
@@ -171,7 +197,7 @@ def _passes(memory: Memory, action: int, i: int, values: Any, node: int) -> bool
     return True
 
 
-@kernel
+@njit(cache=True, nogil=True, inline="always")
 def _stored(memory: Memory, m: int, i: int, values: Any, node: int) -> None:
     """Writes into `key` what a run has stored after the move; before it, it had what is stored at the node."""
     actions, key = memory.actions, memory.key
@@ -193,7 +219,7 @@ def _stored(memory: Memory, m: int, i: int, values: Any, node: int) -> None:
             key[r] = old if keeps_old else value
 
 
-@kernel
+@njit(cache=True, nogil=True, inline="always")
 def _taken(
     nodes: Any,
     seconds: Any,
@@ -258,12 +284,23 @@ def _each(
             added = new_cell(nodes, seconds, used, own, event) if mark != 0 else own
             _stored(memory, m, i, values, node)
             scratch[slot] = put(
-                nodes, seconds, values, used, groups, scratch[slot], memory.key, added, low, low_second, memory.way
+                nodes,
+                seconds,
+                values,
+                used,
+                groups,
+                scratch[slot],
+                memory.key,
+                added,
+                mark != 0,
+                low,
+                low_second,
+                memory.way,
             )
         node, depth = _descend(nodes, seconds, values, nodes[node, REST], first, count, low, low_second, walk, depth)
 
 
-@kernel
+@njit(cache=True, nogil=True, inline="always")
 def _descend(
     nodes: Any,
     seconds: Any,
@@ -287,3 +324,121 @@ def _descend(
     if depth == 0:
         return NOTHING, 0
     return walk[depth - 1], depth - 1
+
+
+@kernel
+def _merged(
+    nodes: Any,
+    seconds: Any,
+    used: Any,
+    groups: Any,
+    values: Any,
+    root: int,
+    target: int,
+    memory: Memory,
+    m: int,
+    i: int,
+    event: int,
+    mark: int,
+    low: int,
+    low_second: int,
+) -> int:
+    """The tree of the target with all runs that pass, in time linear in both: each node is made once.
+
+    What the runs have stored after the move must be in the order of what they had before. The nodes come in order; a
+    node is made when nothing can come under it any more, so that its children are made before it.
+    """
+    action, first, spine, key = memory.moves.action[m], memory.first, memory.spine, memory.key
+    weighed = len(key)
+    height = 0
+    there, above = _descend(nodes, seconds, values, target, first, 0, low, low_second, memory.way, 0)
+    node, depth = _next_passing(nodes, seconds, values, root, memory, action, i, low, low_second, 0)
+    if node != NOTHING:
+        _stored(memory, m, i, values, node)
+    while there != NOTHING or node != NOTHING:
+        if not _room(nodes, used):
+            return NOTHING
+        order = -1 if node == NOTHING else (1 if there == NOTHING else compare(values, there, key, weighed))
+        own = NOTHING
+        if order <= 0:
+            own = own_list(nodes, there)
+            if own != NOTHING and not alive(nodes, seconds, own, low, low_second):
+                own = NOTHING
+            for r in range(weighed + 1):
+                spine.key[height, r] = values[there, r]
+            there, above = _descend(
+                nodes, seconds, values, nodes[there, REST], first, 0, low, low_second, memory.way, above
+            )
+        else:
+            for r in range(weighed):
+                spine.key[height, r] = key[r]
+            spine.key[height, weighed] = weight(key, weighed)
+        while order >= 0 and node != NOTHING:  # of what they had, several may have become the same
+            added = own_list(nodes, node)
+            added = new_cell(nodes, seconds, used, added, event) if mark != 0 else added
+            own = added if own == NOTHING else added_to(nodes, seconds, used, groups, own, added, mark != 0)
+            node, depth = _next_passing(
+                nodes, seconds, values, nodes[node, REST], memory, action, i, low, low_second, depth
+            )
+            if node == NOTHING or not _room(nodes, used):
+                break
+            _stored(memory, m, i, values, node)
+            if compare(spine.key, height, key, weighed) != 0:
+                break
+        if own != NOTHING:
+            height = _push(nodes, seconds, values, used, spine, height, own, weighed)
+    made: int = _closed(nodes, seconds, values, used, spine, height, 0, weighed)
+    return made
+
+
+@kernel
+def _next_passing(
+    nodes: Any,
+    seconds: Any,
+    values: Any,
+    node: int,
+    memory: Memory,
+    action: int,
+    i: int,
+    low: int,
+    low_second: int,
+    depth: int,
+) -> tuple[int, int]:
+    """The next node whose runs pass the checks, and how many are still to visit."""
+    node, depth = _descend(nodes, seconds, values, node, memory.first, 0, low, low_second, memory.walk, depth)
+    while node != NOTHING:
+        own = own_list(nodes, node)
+        held = own != NOTHING and alive(nodes, seconds, own, low, low_second)
+        if held and _passes(memory, action, i, values, node):
+            break
+        node, depth = _descend(
+            nodes, seconds, values, nodes[node, REST], memory.first, 0, low, low_second, memory.walk, depth
+        )
+    return node, depth
+
+
+@kernel
+def _push(nodes: Any, seconds: Any, values: Any, used: Any, spine: Spine, height: int, own: int, weighed: int) -> int:
+    """Puts the key in row `height` at the end of the spine, above those that weigh less; gives the spine's height."""
+    keep = height
+    while keep > 0 and spine.key[keep - 1, weighed] < spine.key[height, weighed]:
+        keep -= 1
+    left = _closed(nodes, seconds, values, used, spine, height, keep, weighed)
+    if keep != height:
+        for r in range(weighed + 1):
+            spine.key[keep, r] = spine.key[height, r]
+    spine.own[keep], spine.left[keep] = own, left
+    return keep + 1
+
+
+@kernel
+def _closed(
+    nodes: Any, seconds: Any, values: Any, used: Any, spine: Spine, height: int, keep: int, weighed: int
+) -> int:
+    """Makes the nodes of the spine from row `keep` on; gives the uppermost."""
+    made: int = NOTHING
+    for d in range(height - 1, keep - 1, -1):
+        made = new_tree(nodes, seconds, values, used, NOTHING, spine.left[d], spine.own[d], made)
+        for r in range(weighed + 1):
+            values[made, r] = spine.key[d, r]
+    return made

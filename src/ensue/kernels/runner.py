@@ -25,7 +25,7 @@ from ensue.kernels.memory_programs import MemoryPrograms
 from ensue.kernels.ordered import DEEPEST
 from ensue.kernels.programs import Programs
 from ensue.kernels.register_columns import RegisterColumns
-from ensue.kernels.remember import Memory
+from ensue.kernels.remember import Memory, Spine
 from ensue.kernels.select import CHOOSE_ALL, CHOOSE_LAST, CHOOSE_MAX, CHOOSE_NEXT
 from ensue.language import ast
 from ensue.plan import Plan
@@ -67,7 +67,7 @@ class Reader:
         memory = MemoryPrograms(plan.automaton, plan.actions)
         self.columns = RegisterColumns(memory.checks, memory.stores, tick)
         self._timed = plan.window.ticks(tick) is not None
-        self._counted = bool(plan.query.partition) and plan.window.events is not None
+        self._counted = _counted(plan)
         self._idle = np.zeros(0, dtype=np.bool_)  # of each class
 
     def read(self, events: EventStream, base: int) -> Batch:
@@ -145,6 +145,7 @@ class Evaluator:
         ticks = plan.window.ticks(tick)
         self.rules = Rules(
             keyed=bool(plan.query.partition),
+            counted=_counted(plan),
             share=share,
             share_mask=shares - 1,
             events=evaluate.NO_BOUND if plan.window.events is None else plan.window.events,
@@ -154,12 +155,15 @@ class Evaluator:
             choose=_CHOOSE[plan.chooses],
             hidden=plan.marks.index(_HIDDEN) if _HIDDEN in plan.marks else 0,
         )
-        #: Whether each partition counts its events.
-        self.counted = self.rules.keyed and self.rules.events != evaluate.NO_BOUND
         second = plan.window.events is not None and ticks is not None
         self.arena = new_arena(_FIRST_NODES, second=second, registers=registers)
         self._key, self._first, self._last = (np.empty(registers, dtype=np.int64) for _ in range(3))
         self._way, self._walk = (np.empty(DEEPEST, dtype=np.int64) for _ in range(2))
+        self._spine = Spine(
+            np.empty((DEEPEST, registers + 1), dtype=np.int64),
+            np.empty(DEEPEST, dtype=np.int64),
+            np.empty(DEEPEST, dtype=np.int64),
+        )
         self._scratch, self._selected = np.empty(0, dtype=np.int64), np.empty((1, 0), dtype=np.int64)
         self.partitions = Partitions(_NOTHING.astype(np.int32), np.zeros((0, 1), dtype=np.int64), _NOTHING, _NOTHING)
         self.registers = np.zeros(evaluate.REGISTERS, dtype=np.int64)
@@ -215,6 +219,7 @@ class Evaluator:
             self._last,
             self._way,
             self._walk,
+            self._spine,
         )
 
     def _provide(self, status: int, batch: Batch, pieces: list[Piece]) -> None:
@@ -284,7 +289,7 @@ class Evaluator:
         """For each partition the earliest start that its next event could still be reported with."""
         rules, count = self.rules, len(self.partitions.configuration)
         none = np.full(count, evaluate.NO_BOUND, dtype=np.int64)
-        ranks = self.partitions.count if rules.keyed else np.full(count, position, dtype=np.int64)
+        ranks = self.partitions.count if rules.counted else np.full(count, position, dtype=np.int64)
         by_events = none if rules.events == evaluate.NO_BOUND else ranks - rules.events + 1
         if rules.ticks == evaluate.NO_BOUND:
             return by_events, none
@@ -402,6 +407,11 @@ class Runner:
 
         load(self, state)
         self._kept_keys = len(self.reader.keys)
+
+
+def _counted(plan: Plan) -> bool:
+    """Whether each partition counts its own events."""
+    return bool(plan.query.partition) and plan.window.events is not None and not plan.counts_all
 
 
 def _new_output(events: int) -> Output:

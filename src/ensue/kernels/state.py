@@ -41,7 +41,7 @@ def save(runner: Runner) -> bytes:
         "node": evaluator.arena.node[:used],
         "configuration": configuration.astype(np.int32),
         "slots": partitions.slots[:count],
-        "count": partitions.count[: count if evaluator.counted else 0],
+        "count": partitions.count[: count if rules.counted else 0],
         "epoch": partitions.epoch[: count if rules.consume == evaluate.CONSUME_ANY else 0],
         "second": evaluator.arena.second[: used if len(evaluator.arena.second) > 1 else 0],
         "keys": reader.keys.rows,

@@ -21,8 +21,10 @@ from ensue.schema import Kind
 Equality = tuple[str, frozenset[str]]
 
 
-def tied(checked: Checked) -> Checked:
+def tied(checked: Checked, *, counting: bool = False) -> Checked:
     """The query with a partition for each attribute that its filters say to be equal in all events of a match.
+
+    With `counting`, also where the whole has a window in events: these are then still the events of all partitions.
 
     >>> from ensue.language.parser import parse_query
     >>> from ensue.language.printer import print_query
@@ -39,7 +41,8 @@ def tied(checked: Checked) -> Checked:
     core, filters = _spine(query.pattern)
     if query.consume is not ast.Consume.NONE or query.selector is ast.Selector.STRICT:
         return checked
-    if not all(map(_concerns_its_own_events, _all_nodes(query))):
+    counted = any(isinstance(w.window, ast.EventCount) for w in _windows(query.pattern))
+    if (counted and not counting) or not all(map(_concerns_its_own_events, _all_nodes(query, core, filters))):
         return checked
     known = always_marked(core)
     equalities = [e for f in filters for c in conjuncts_of(f.condition) if (e := _equality(c)) and e[1] <= known]
@@ -66,8 +69,18 @@ def _spine(p: ast.Pattern) -> tuple[ast.Pattern, list[ast.Filter]]:
     return p, filters
 
 
-def _all_nodes(query: ast.Query) -> Iterator[ast.Node]:
-    yield from ast.walk(query.pattern)
+def _windows(p: ast.Pattern) -> Iterator[ast.Within]:
+    """The windows around the whole pattern."""
+    while isinstance(p, ast.Filter | ast.Within):
+        if isinstance(p, ast.Within):
+            yield p
+        p = p.body
+
+
+def _all_nodes(query: ast.Query, core: ast.Pattern, filters: list[ast.Filter]) -> Iterator[ast.Node]:
+    yield from ast.walk(core)
+    for f in filters:
+        yield from ast.walk(f.condition)
     for item in query.items or ():
         yield from ast.walk(item.expression)
 

@@ -48,6 +48,7 @@ class Plan:
     window: Window
     chooses: ast.Selector | None  # the selector that chooses among the matches of an end; mostly the automaton has
     shown: Marks  # the variables that the items use
+    counts_all: bool  # whether a window in events counts those of all keys: where the keys are not the user's
     related: Conditions  # what is judged on whole matches: the conditions between events
 
     @property
@@ -95,7 +96,8 @@ class Plan:
 def compile_plan(checked: Checked, *, rewriting: bool = True) -> Plan:
     """The plan of a query; raises QueryError where the automaton engine does not evaluate a part of it."""
     steps = [("as written", checked.query.pattern)]
-    checked = _step(steps, "tie by equality", tied(checked)) if rewriting else checked
+    own_keys = bool(checked.query.partition)
+    checked = _step(steps, "tie by equality", tied(checked, counting=not own_keys)) if rewriting else checked
     checked, related = _without_relations(checked)
     _step(steps, "move relations", checked)
     steps += rewrite(checked.query.pattern, RULES if rewriting else ())[1:]
@@ -114,7 +116,9 @@ def compile_plan(checked: Checked, *, rewriting: bool = True) -> Plan:
         shown = projected(checked.outputs)
         kept = shown.union(*map(variables_of, related))
         construct = project.construct if chooses is None else project.construct_with_support
-        plan = Plan(checked, tuple(steps), fuse_tests(construct(automaton, kept)), window, chooses, shown, related)
+        automaton = fuse_tests(construct(automaton, kept))
+        counts_all = bool(query.partition) and not own_keys
+        plan = Plan(checked, tuple(steps), automaton, window, chooses, shown, counts_all, related)
         if max(len(plan.predicates), *(len(m.predicates) for m in plan.machines), 0) > MAX_PREDICATES:
             raise Unsupported(query, f"a query with more than {MAX_PREDICATES} different conditions")
         if sum(isinstance(p, Before) for p in plan.predicates) > MAX_BITS_BEFORE:
