@@ -7,37 +7,30 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from ensue.automata.determinize import START, Configuration, Move, Program, Subset
-from ensue.automata.liveness import Registers, analysed
-from ensue.automata.memory import Actions, Check, Condition, Keep, Register, Store, conditions_of, writes_of
+from ensue.automata.memory import Actions, Keep, Store, conditions_of, writes_of
 from ensue.automata.model import Automaton
+from ensue.automata.taking import Taking
 from ensue.kernels import remember
 from ensue.kernels.growing import Growing
-from ensue.kernels.remember import EACH, MERGE, PASS, SIFT, UNION, Steps
+from ensue.kernels.remember import Steps
 
 _KEEP = {
     Keep.NEW: remember.KEEP_NEW,
     Keep.LEAST: remember.KEEP_LEAST,
     Keep.GREATEST: remember.KEEP_GREATEST,
 }
-_NO_REGISTERS: Registers = frozenset()
+_NOWHERE: Subset = frozenset()
 
 
 class MemoryPrograms:
-    """Works out, for each move of a program, how it takes the runs of its source.
-
-    Trees are ordered by the registers in the order of `registers`: those that are asked to be equal come first, so that
-    the runs that pass lie next to each other.
-    """
+    """Notes, for each move of a program, how it takes the runs of its source."""
 
     def __init__(self, automaton: Automaton, actions: list[Actions]) -> None:
         self._actions = actions
-        self._memory = analysed(automaton)
-        conditions = [c for a in actions for c in conditions_of(a)]
-        equal = {c.register for c in conditions if _is_equality(c)}
-        self.registers: list[Register] = sorted(automaton.registers, key=lambda r: (r not in equal, len(r), r))
-        self._number = {r: n for n, r in enumerate(self.registers)}
+        self._taking = Taking(automaton, actions)
+        self._number = {r: n for n, r in enumerate(self._taking.registers)}
         #: The distinct checks and stores: a batch has a column for each.
-        self.checks = list(dict.fromkeys(conditions))
+        self.checks = list(dict.fromkeys(c for a in actions for c in conditions_of(a)))
         self.stores = list(dict.fromkeys(w for a in actions for w in writes_of(a) if isinstance(w, Store)))
         self.actions = self._numbered()
         self.reset()
@@ -66,59 +59,13 @@ class MemoryPrograms:
             for move in moves:
                 _append(self._moves, self._step(move, _source(move, before), program.after[slot]))
         for place, move in enumerate(program.reported):
-            _append(self._reports, self._step(move, _source(move, before), None))
+            _append(self._reports, self._step(move, _source(move, before), _NOWHERE))
             self._places.append(place if move.source != START else START)
         self.most_reports = max(self.most_reports, len(program.reported))
 
-    def _step(self, move: Move, source: Subset | None, target: Subset | None) -> tuple[int, int, int, int]:
-        live = self._live(target)
-        had = self._live(source)
-        actions = self._actions[move.action]
-        conditions = conditions_of(actions)
-        replaced = {w.register for w in writes_of(actions) if not isinstance(w, Store) or w.keep is Keep.NEW}
-        bound = self._bound(conditions, had, self._stored(source))
-        decided = set(self.registers[:bound])
-        if not move.mark and not actions and live == had and target is not None:
-            kind = PASS
-        elif live & had - replaced:
-            kind = MERGE if not bound and self._stay_in_order(live, had, replaced, actions) else EACH
-        else:
-            kind = UNION if all(c.register in decided for c in conditions) else SIFT
-        return move.action, kind, bound, sum(1 << self._number[r] for r in live)
-
-    def _stay_in_order(self, live: Registers, had: Registers, replaced: set[Register], actions: Actions) -> bool:
-        """Whether runs that differ in what they had stored are in the same order by what they have stored then.
-
-        What is the same for all of them then must come after all that is carried on; of a least or greatest value,
-        several may become the same, so that nothing may come after it.
-        """
-        compared = {w.register for w in writes_of(actions) if isinstance(w, Store) and w.keep is not Keep.NEW}
-        last = False
-        for register in self.registers:
-            carried = register in live and register in had and register not in replaced
-            if last and carried:
-                return False
-            last |= (register in had and not carried) or register in compared
-        return True
-
-    def _bound(self, conditions: list[Condition], had: Registers, stored: Registers) -> int:
-        """By how many of the first registers the runs that pass lie next to each other."""
-        for n, register in enumerate(self.registers):
-            if register not in had:
-                continue  # nothing is stored in it
-            asked = [c for c in conditions if c.register == register]
-            if not asked or register not in stored:
-                return n
-            if not any(map(_is_equality, asked)):
-                return n + 1
-        return len(self.registers)
-
-    def _live(self, subset: Subset | None) -> Registers:
-        return _NO_REGISTERS.union(*(self._memory.live.get(s, _NO_REGISTERS) for s in subset or ()))
-
-    def _stored(self, subset: Subset | None) -> Registers:
-        """What every run in the subset has stored: all of them have stored the same registers."""
-        return _NO_REGISTERS.union(*(self._memory.stored.get(s, _NO_REGISTERS) for s in subset or ()))
+    def _step(self, move: Move, source: Subset, target: Subset) -> tuple[int, int, int, int]:
+        taken = self._taking.taken(source, target, self._actions[move.action], marks=bool(move.mark))
+        return move.action, taken.kind, taken.bound, sum(1 << self._number[r] for r in taken.live)
 
     def _numbered(self) -> remember.Actions:
         check, store = {c: n for n, c in enumerate(self.checks)}, {s: n for n, s in enumerate(self.stores)}
@@ -145,12 +92,8 @@ class MemoryPrograms:
         )
 
 
-def _is_equality(c: Condition) -> bool:
-    return isinstance(c, Check) and c.operator == "="
-
-
-def _source(move: Move, before: Configuration) -> Subset | None:
-    return None if move.source == START else before[move.source]
+def _source(move: Move, before: Configuration) -> Subset:
+    return _NOWHERE if move.source == START else before[move.source]
 
 
 def _columns(rows: Sequence[tuple[int, ...]], width: int) -> Iterator[np.ndarray]:

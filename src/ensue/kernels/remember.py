@@ -11,12 +11,13 @@ from typing import Any, NamedTuple
 
 from numba import njit
 
+from ensue.automata.taking import Kind
 from ensue.kernels.arena import CHILD, MARK_BITS, NOTHING, REST, USED, added_to, alive, new_cell, new_start, own_list
 from ensue.kernels.jit import kernel
 from ensue.kernels.ordered import LEAST, NODES_A_CALL, UNSET, between, compare, fork, new_tree, put, weight
 
-# How a move takes the runs of its source.
-PASS, UNION, SIFT, EACH, MERGE = 0, 1, 2, 3, 4
+# How a move takes the runs of its source, as plain integers.
+PASS, UNION, SIFT, EACH, MERGE = map(int, Kind)
 # Which value stays where one is stored already.
 KEEP_NEW, KEEP_LEAST, KEEP_GREATEST, KEEP_NONE = 0, 1, 2, 3
 
@@ -25,9 +26,7 @@ class Steps(NamedTuple):
     """How each move, or each report, takes its runs: beside the arrays of `evaluate.Tables`."""
 
     action: Any  # int32[moves]
-    kind: Any  # int32[moves]: PASS hands the tree on as it is; UNION makes one list of those between two keys; SIFT
-    # does so with those that pass the checks; EACH takes the lists that pass one by one, each with what it has stored;
-    # MERGE takes all that pass in one go, where they stay in order
+    kind: Any  # int32[moves]: see `automata/taking.py`
     bound: Any  # int32[moves]: by how many of the first registers the checks bound them
     live: Any  # int64[moves]: a bit for each register that counts after it
 
