@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ensue.errors import Problem, ProblemKind, QueryError, Span, did_you_mean, listed
 from ensue.language import ast
 from ensue.language.printer import print_expression, print_interval, print_name
-from ensue.logic.functions import AGGREGATES
 from ensue.logic.outputs import Output, outputs
-from ensue.logic.scope import Bindings, bindings, free, parts, singles, variables_of
+from ensue.logic.scope import (
+    Bindings,
+    aggregated_in,
+    aggregates_of,
+    bindings,
+    free,
+    has_rounds,
+    is_aggregate,
+    named_in,
+    parts,
+    singles,
+    without_aggregates,
+    without_each,
+)
 from ensue.logic.types import Typing
 from ensue.schema import Kind, Schema
 
@@ -29,18 +41,19 @@ def check(query: ast.Query, text: str, schema: Schema | None = None) -> Checked:
     """The checked query; raises one QueryError with all problems found.
 
     >>> from ensue.language.parser import parse_query
-    >>> text = "SELECT z FROM S WHERE A AS x ; (B AS y)+ FILTER x.v > sum(y.v)"
+    >>> text = "SELECT z FROM S WHERE A AS x ; (B AS y)+ FILTER x.v > sum(x.v)"
     >>> check(parse_query(text), text)
     Traceback (most recent call last):
     ensue.errors.QueryError: error: unknown variable 'z'
       line 1, column 8
-        SELECT z FROM S WHERE A AS x ; (B AS y)+ FILTER x.v > sum(y.v)
+        SELECT z FROM S WHERE A AS x ; (B AS y)+ FILTER x.v > sum(x.v)
                ^
       hint: the variables are A, x, B, y
-    error: the aggregate sum can stand only in SELECT
+    error: 'x' stands for one event, so there is nothing to aggregate
       line 1, column 55
-        SELECT z FROM S WHERE A AS x ; (B AS y)+ FILTER x.v > sum(y.v)
+        SELECT z FROM S WHERE A AS x ; (B AS y)+ FILTER x.v > sum(x.v)
                                                               ^^^^^^^^
+      hint: write x.v
     """
     typing = Typing(schema)
     problems = [
@@ -76,6 +89,7 @@ def _unknown(where: ast.Node | Span, name: str, known: list[str]) -> Problem:
 
 def _shape_problems(query: ast.Query) -> Iterator[Problem]:
     yield from _optional_problems(query.pattern)
+    yield from _deadline_problems(query.pattern)
     for node in ast.walk(query.pattern):
         match node:
             case ast.Interval() if node.is_empty():
@@ -86,8 +100,21 @@ def _shape_problems(query: ast.Query) -> Iterator[Problem]:
                 yield from _projection_problems(node)
             case ast.Select() if node.selector is not ast.Selector.STRICT:
                 for x in sorted(free(node.body)):
-                    message = f"{node.selector} takes a closed pattern, but a filter inside it speaks of '{x}' outside"
-                    yield _problem(node, message, f"bind {x} inside, or move the filter out of {node.selector}(...)")
+                    shown, hidden = x.removeprefix("\0"), x.startswith("\0")  # LASTOF(y) has no name of its own
+                    message = f"{node.selector} takes a closed pattern, but a filter inside it speaks of '{shown}' outside"
+                    hint = f"{'' if hidden else f'bind {x} inside, or '}move the filter out of {node.selector}(...)"
+                    yield _problem(node, message, hint)
+
+
+def _deadline_problems(root: ast.Pattern) -> Iterator[Problem]:
+    """An absence with a deadline ends the whole pattern: only the query's own filters and windows are around it."""
+    end = root
+    while isinstance(end, ast.Filter | ast.Within):
+        end = end.body
+    for node in ast.find(root, ast.NotAfter):
+        if node is not end:
+            hint = "as in (p OR q) ; NOT r WITHIN 10 min; between two patterns NOT has no deadline: p ; NOT q ; r"
+            yield _problem(node, "an absence with a deadline can stand only at the end of the whole pattern", hint)
 
 
 def _optional_problems(root: ast.Pattern) -> Iterator[Problem]:
@@ -116,21 +143,56 @@ def _projection_problems(node: ast.Project) -> Iterator[Problem]:
 
 def _scope_problems(root: ast.Pattern) -> Iterator[Problem]:
     """Every variable of a filter is bound in the filter's own pattern or single in one around it."""
-    stack: list[tuple[ast.Pattern, frozenset[str]]] = [(root, frozenset())]
+    stack: list[tuple[ast.Pattern, frozenset[str], Rounds]] = [(root, frozenset(), None)]
     while stack:
-        p, outer = stack.pop()
+        p, outer, rounds = stack.pop()
         visible = outer | singles(p)
-        stack.extend((part, visible | given) for part, given in parts(p))
+        inside = {**(rounds or {}), **bindings(p.body)} if isinstance(p, ast.Iteration) and has_rounds(p) else rounds
+        stack.extend((part, visible | given, inside) for part, given in parts(p))
         if isinstance(p, ast.Filter):
-            known = bindings(p.body).keys() | outer
+            known = {**dict.fromkeys(outer, True), **bindings(p.body)}
             yield from _condition_problems(root, p.condition, known)
+            for node in ast.find(p.condition, ast.LastOf):
+                yield from _last_of_problems(root, node, rounds)
 
 
-def _condition_problems(root: ast.Pattern, condition: ast.Expression, known: Set[str]) -> Iterator[Problem]:
-    yield from _expression_problems(condition, in_each=False, in_items=False)
-    for node in ast.walk(condition):
+#: The variables that the iterations around a filter bind in a round; None where there is no iteration.
+Rounds = Bindings | None
+
+
+def _condition_problems(root: ast.Pattern, condition: ast.Expression, known: Bindings) -> Iterator[Problem]:
+    yield from _expression_problems(condition, _FILTER)
+    for node in ast.walk(without_aggregates(condition)):
         if isinstance(node, ast.Attribute | ast.Each) and node.variable not in known:
             yield _out_of_scope(root, node, node.variable)
+    for aggregate in aggregates_of(without_each(condition)):
+        unknown = sorted(aggregated_in(aggregate) - known.keys())
+        yield from (_no_set(root, aggregate, x) for x in unknown)
+        if not unknown:
+            yield from _aggregate_problems(aggregate, known)
+
+
+def _no_set(root: ast.Pattern, aggregate: ast.Call, x: str) -> Problem:
+    problem = _out_of_scope(root, aggregate, x)
+    if problem.kind is ProblemKind.NAME:
+        return problem
+    message = f"the variable '{x}' is out of scope here: an aggregate runs over a set of the filter's own pattern"
+    return _problem(aggregate, message, f"move the filter behind the whole pattern that binds {x}: p ; q FILTER f")
+
+
+def _last_of_problems(root: ast.Pattern, node: ast.LastOf, rounds: Rounds) -> Iterator[Problem]:
+    """`LASTOF(y)` is one event: that of the round before, in the innermost iteration that binds `y`."""
+    y = node.variable
+    if not any(y in bindings(p) for p in ast.find(root, ast.Pattern)):
+        yield _out_of_scope(root, node, y)
+    elif rounds is None:
+        hint = f"move the filter into the iteration that binds {y}, as in (T AS y FILTER y.v > LASTOF(y).v)+"
+        yield _problem(node, f"LASTOF({y}) is the event of the round before, and this filter is in no iteration", hint)
+    elif y not in rounds:
+        yield _problem(node, f"no iteration around this filter binds '{y}', so there is no round before to speak of")
+    elif not rounds[y]:
+        hint = f"name one event of a round, or move the filter into the iteration that binds {y}"
+        yield _problem(node, f"'{y}' stands for a set of events in a round, so LASTOF({y}) is no one event", hint)
 
 
 def _out_of_scope(root: ast.Pattern, where: ast.Node, x: str) -> Problem:
@@ -149,7 +211,7 @@ def _why_not_single(root: ast.Pattern, x: str) -> tuple[str, str | None]:
 
     for p in ast.walk(root):
         match p:
-            case ast.Unless() | ast.NotBetween() if binds(p.absent) and not binds(p):
+            case ast.Unless() | ast.NotBetween() | ast.NotAfter() if binds(p.absent) and not binds(p):
                 return "it is bound in a pattern that must not occur", None
             case ast.Project() if binds(p.body) and not binds(p):
                 return "PROJECT hides it", f"add {x} to the projection"
@@ -165,27 +227,39 @@ def _why_not_single(root: ast.Pattern, x: str) -> tuple[str, str | None]:
     return "no pattern around this filter binds it to one event", None
 
 
-def _expression_problems(e: ast.Expression, *, in_each: bool, in_items: bool) -> Iterator[Problem]:
+#: Where an expression may stand, in the words of messages.
+_FILTER, _EACH, _ITEMS, _AGGREGATE = "a filter", "x[...]", "SELECT", "an aggregate"
+
+
+def _expression_problems(e: ast.Expression, place: str) -> Iterator[Problem]:
     """What is wrong with an expression whatever its types: bare names, look-back, aggregates out of place."""
     match e:
-        case ast.Name() if not in_each:
+        case ast.Name() if place != _EACH:
             yield _problem(e, f"'{e.name}' is a bare name", f"write x.{print_name(e.name)} for an attribute of x")
-        case ast.Attribute() if in_each:
+        case ast.Attribute() if place == _EACH:
             text = print_expression(e)
             hint = f"write {print_name(e.name)}, or take {text} out of the brackets"
             yield _problem(e, f"inside x[...] stand bare attribute names, not {text}", hint)
-        case ast.Each() if in_each:
+        case ast.Each() if place == _EACH:
             yield _problem(e, "x[...] cannot stand inside another")
-        case ast.Each() if in_items:
-            yield _problem(e, "x[...] is a filter: it cannot stand in SELECT")
+        case ast.Each() if place != _FILTER:
+            yield _problem(e, f"x[...] is a filter: it cannot stand in {place}")
+        case ast.LastOf() if place != _FILTER:
+            yield _problem(e, f"LASTOF is for filters inside an iteration: it cannot stand in {place}")
         case ast.Call(function="prev"):
             yield from _look_back_problems(e)
-        case ast.Call() if e.function in AGGREGATES and not in_items:
-            yield _problem(e, f"the aggregate {e.function} can stand only in SELECT")
+        case ast.Call() if is_aggregate(e) and place == _EACH:
+            hint = "write y.v > avg(y.v), which holds if it does for every event of y"
+            yield _problem(e, f"the aggregate {e.function} cannot stand in x[...]", hint)
             return
+        case ast.Call(function="collect") if place == _FILTER:
+            yield _problem(e, "collect gives a list, so it can stand only in SELECT")
+            return
+        case ast.Call() if is_aggregate(e) and place == _FILTER:
+            return  # told with the aggregates
     for child in ast.children(e):
         if isinstance(child, ast.Expression):
-            yield from _expression_problems(child, in_each=in_each or isinstance(e, ast.Each), in_items=in_items)
+            yield from _expression_problems(child, _EACH if isinstance(e, ast.Each) else place)
 
 
 def _look_back_problems(e: ast.Call) -> Iterator[Problem]:
@@ -219,15 +293,15 @@ def _item_problems(query: ast.Query) -> Iterator[Problem]:
 
 def _per_match_problems(e: ast.Expression, known: Bindings) -> Iterator[Problem]:
     """A per-match item is an expression over single variables and aggregates over sets."""
-    if isinstance(e, ast.Call) and e.function in AGGREGATES:
+    if isinstance(e, ast.Call) and is_aggregate(e):
         yield from _aggregate_problems(e, known)
         return
     if isinstance(e, ast.Attribute) and not known.get(e.variable, True):
         text = print_expression(e)
         hint = f"take an aggregate: first({text}), last({text}), max({text}), collect({text}), ..."
         yield _problem(e, f"'{e.variable}' stands for a set of events here, so {text} is no single value", hint)
-    if isinstance(e, ast.Each | ast.Name) or (isinstance(e, ast.Call) and e.function == "prev"):
-        yield from _expression_problems(e, in_each=False, in_items=True)
+    if isinstance(e, ast.Each | ast.Name | ast.LastOf) or (isinstance(e, ast.Call) and e.function == "prev"):
+        yield from _expression_problems(e, _ITEMS)
         if not isinstance(e, ast.Call):
             return
     for child in ast.children(e):
@@ -249,11 +323,10 @@ def _aggregate_problems(e: ast.Call, known: Bindings) -> Iterator[Problem]:
             return
         used = {argument.name}
     else:
-        yield from _expression_problems(argument, in_each=False, in_items=True)
-        for inner in ast.find(argument, ast.Call):
-            if inner.function in AGGREGATES:
-                yield _problem(inner, "an aggregate cannot stand inside another")
-        used = {x for x in variables_of(argument) if x in known}
+        yield from _expression_problems(argument, _AGGREGATE)
+        for inner in aggregates_of(argument):
+            yield _problem(inner, "an aggregate cannot stand inside another")
+        used = {x for x in named_in(argument) if x in known}
     sets = sorted(x for x in used if not known[x])
     if used and not sets:
         x = sorted(used)[0]
@@ -261,7 +334,7 @@ def _aggregate_problems(e: ast.Call, known: Bindings) -> Iterator[Problem]:
         yield _problem(e, f"'{x}' stands for one event, so there is nothing to aggregate", hint)
     elif len(sets) > 1:
         yield _problem(e, f"an aggregate runs over one set of events, not over {listed(sets)}")
-    elif not used and not variables_of(argument):
+    elif not used and not named_in(argument):
         yield _problem(e, f"{e.function} needs an attribute of a variable to aggregate")
 
 
