@@ -209,11 +209,11 @@ class _Around:
     single: frozenset[str] = frozenset()
     lasts: frozenset[str] = frozenset()
 
-    def inside(self, p: ast.Pattern) -> _Around:
-        """The same for the parts of a pattern."""
+    def inside(self, p: ast.Pattern, part: str) -> _Around:
+        """The same for a part of a pattern."""
         if isinstance(p, ast.Select) and p.selector is not ast.Selector.STRICT:
             return _Around()  # a selector takes a closed pattern
-        lasts = self.lasts
+        lasts = self.lasts if part != "absent" else frozenset()
         if isinstance(p, ast.Iteration) and has_rounds(p):
             lasts = (lasts - bindings(p.body).keys()) | singles(p.body)
         return _Around(self.single | singles(p), lasts)
@@ -224,7 +224,7 @@ def _with_filters(rng: Random, p: ast.Pattern, around: _Around) -> ast.Pattern:
     made = dataclasses.replace(
         p,
         **{
-            f.name: _with_filters(rng, part, around.inside(p))
+            f.name: _with_filters(rng, part, around.inside(p, f.name))
             for f in dataclasses.fields(p)
             if isinstance(part := getattr(p, f.name), ast.Pattern)
         },

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ensue.errors import Problem, ProblemKind, QueryError, Span, did_you_mean, listed
@@ -147,8 +147,7 @@ def _scope_problems(root: ast.Pattern) -> Iterator[Problem]:
     while stack:
         p, outer, rounds = stack.pop()
         visible = outer | singles(p)
-        inside = {**(rounds or {}), **bindings(p.body)} if isinstance(p, ast.Iteration) and has_rounds(p) else rounds
-        stack.extend((part, visible | given, inside) for part, given in parts(p))
+        stack.extend((part, visible | given, _rounds_in(p, part, rounds)) for part, given in parts(p))
         if isinstance(p, ast.Filter):
             known = {**dict.fromkeys(outer, True), **bindings(p.body)}
             yield from _condition_problems(root, p.condition, known)
@@ -156,8 +155,18 @@ def _scope_problems(root: ast.Pattern) -> Iterator[Problem]:
                 yield from _last_of_problems(root, node, rounds)
 
 
-#: The variables that the iterations around a filter bind in a round; None where there is no iteration.
-Rounds = Bindings | None
+#: The variables that the iterations around a filter bind in a round, each with whether it is single there, or None
+#: where a pattern that must not occur lies between. None where there is no iteration.
+Rounds = Mapping[str, bool | None] | None
+
+
+def _rounds_in(p: ast.Pattern, part: ast.Pattern, rounds: Rounds) -> Rounds:
+    """The rounds around the parts of `p`, given those around it."""
+    if isinstance(p, ast.Iteration) and has_rounds(p):
+        return {**(rounds or {}), **bindings(p.body)}
+    if isinstance(p, ast.Unless | ast.NotBetween | ast.NotAfter) and part is p.absent and rounds is not None:
+        return dict.fromkeys(rounds)
+    return rounds
 
 
 def _condition_problems(root: ast.Pattern, condition: ast.Expression, known: Bindings) -> Iterator[Problem]:
@@ -190,6 +199,9 @@ def _last_of_problems(root: ast.Pattern, node: ast.LastOf, rounds: Rounds) -> It
         yield _problem(node, f"LASTOF({y}) is the event of the round before, and this filter is in no iteration", hint)
     elif y not in rounds:
         yield _problem(node, f"no iteration around this filter binds '{y}', so there is no round before to speak of")
+    elif rounds[y] is None:
+        # In a first round it would fall away, and what must not occur would be more than what was written.
+        yield _problem(node, f"LASTOF({y}) cannot reach out of a pattern that must not occur")
     elif not rounds[y]:
         hint = f"name one event of a round, or move the filter into the iteration that binds {y}"
         yield _problem(node, f"'{y}' stands for a set of events in a round, so LASTOF({y}) is no one event", hint)
