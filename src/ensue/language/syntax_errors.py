@@ -145,7 +145,7 @@ def _hint_at_token(text: str, start: int, token: str, expected: Set[str]) -> str
         return "a condition goes into FILTER: WHERE pattern FILTER x.v > 1"
     if kind == "STAR" and "PLUS" in expected:
         return "there is no *: write p+ for one or more, (p+)? for none or more in a sequence"
-    if expected == {"DOT"}:
+    if expected == {"DOT"} or (kind == "DOT" and expected == {"RPAR"}):
         return "LASTOF names an event: write LASTOF(y).a for its attribute a"
     if kind in ("EQ", "LT", "LE", "GT", "GE", "NE") and not expected & {"EQ", "LE"}:
         return "comparisons do not chain: write a = b AND b = c"

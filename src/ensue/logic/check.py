@@ -21,7 +21,6 @@ from ensue.logic.scope import (
     parts,
     singles,
     without_aggregates,
-    without_each,
 )
 from ensue.logic.types import Typing
 from ensue.schema import Kind, Schema
@@ -174,7 +173,8 @@ def _condition_problems(root: ast.Pattern, condition: ast.Expression, known: Bin
     for node in ast.walk(without_aggregates(condition)):
         if isinstance(node, ast.Attribute | ast.Each) and node.variable not in known:
             yield _out_of_scope(root, node, node.variable)
-    for aggregate in aggregates_of(without_each(condition)):
+    in_each = {id(a) for each in ast.find(condition, ast.Each) for a in aggregates_of(each)}
+    for aggregate in (a for a in aggregates_of(condition) if id(a) not in in_each):
         unknown = sorted(aggregated_in(aggregate) - known.keys())
         yield from (_no_set(root, aggregate, x) for x in unknown)
         if not unknown:

@@ -208,11 +208,6 @@ def without_aggregates(e: ast.Expression) -> ast.Expression:
     return ast.replaced(e, lambda part: _NOTHING if is_aggregate(part) else None)
 
 
-def without_each(e: ast.Expression) -> ast.Expression:
-    """The expression with something that speaks of nothing in the place of each `x[g]`."""
-    return ast.replaced(e, lambda part: _NOTHING if isinstance(part, ast.Each) else None)
-
-
 def is_aggregate(e: ast.Expression) -> bool:
     return isinstance(e, ast.Call) and e.function in AGGREGATES
 
