@@ -24,7 +24,9 @@ def evaluate(
 
     `passed` is the time that has passed, where that is later than the last event's. All complex events of an end have
     the same deadline, and those of later ends no earlier one: so by their ends they are also in the order in which
-    they become known. CONSUME BY rules complex events out before the selector chooses: what may not be reported is no candidate.
+    they become known.
+
+    CONSUME BY rules complex events out before the selector chooses: what may not be reported is no candidate.
     """
     query = checked.query
     substreams = substreams_of(stream, [k.attribute for k in query.partition])
