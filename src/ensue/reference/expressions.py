@@ -208,7 +208,10 @@ class Expressions:
         (argument,) = e.arguments
         if isinstance(argument, ast.Name):
             return len(scope.sets[argument.name])
-        (variable,) = {n.variable for n in ast.find(argument, ast.Attribute)} - scope.chosen.keys()
+        sets = {n.variable for n in ast.find(argument, ast.Attribute)} - scope.chosen.keys()
+        if not sets:  # a rewriting has shown that it is of one event
+            return aggregate(e.function, [self.value(argument, scope)])
+        (variable,) = sets
         positions = sorted(scope.sets[variable])
         values = [self.value(argument, scope.choosing(variable, k)) for k in positions]
         return aggregate(e.function, values)
