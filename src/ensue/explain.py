@@ -6,10 +6,9 @@ from collections.abc import Mapping
 
 from ensue.automata.printer import print_automaton, print_determinised
 from ensue.language import ast
-from ensue.language.printer import print_interval, print_pattern, print_query
+from ensue.language.printer import print_expression, print_interval, print_pattern, print_query
 from ensue.logic.check import Checked
 from ensue.logic.classify import Fragment, classify
-from ensue.logic.related import print_condition
 from ensue.logic.scope import bindings
 from ensue.plan import Plan
 
@@ -33,7 +32,7 @@ def explain(
         sections["formula"] = [f"{rule.ljust(width)}  {print_pattern(p)}" for rule, p in plan.steps]
         sections["automaton"] = print_automaton(plan.automaton)
         if verbose:
-            sections["determinised"] = print_determinised(plan.automaton, plan.predicates, plan.marks)
+            sections["determinised"] = print_determinised(plan.automaton, plan.predicates, plan.marks, plan.actions)
     sections.update(more or {})
     return "\n".join(f"{title}\n" + "\n".join(f"  {line}" for line in lines) for title, lines in sections.items())
 
@@ -45,7 +44,7 @@ def _engine(plan: Plan | str) -> list[str]:
         if plan.chooses is not None:
             lines.append(f"choice        {plan.chooses}: at the end of a match, among the best of each start in reach")
         if plan.related:
-            lines.append(f"judged        on whole matches: {'; '.join(map(print_condition, plan.related))}")
+            lines.append(f"judged        on whole matches: {'; '.join(map(print_expression, plan.related))}")
         return lines
     return ["engine        reference: time grows with all complex events of every part", f"because       {plan}"]
 

@@ -13,7 +13,6 @@ from ensue.found import Found
 from ensue.kernels.masks import holds, named_by_text
 from ensue.language import ast
 from ensue.language.printer import print_expression
-from ensue.logic.related import Apart, Condition
 from ensue.logic.scope import variables_of
 from ensue.plan import Plan
 
@@ -26,10 +25,11 @@ def finished(found: Found, plan: Plan, events: EventStream) -> Found:
     Positions are those of the events. The variables that only the conditions spoke of are then left out, and complex
     events that are the same without them are one.
     """
-    if not plan.related:
+    if not plan.judged:
         return found
-    kept = satisfying(found, plan.related, events).only(plan.shown)
-    return _each_once(kept).first_of_each_end(plan.query.limit)
+    if plan.related:
+        found = satisfying(found, plan.related, events).only(plan.shown)
+    return _each_once(found).first_of_each_end(plan.query.limit)
 
 
 def _each_once(found: Found) -> Found:
@@ -40,14 +40,11 @@ def _each_once(found: Found) -> Found:
     return found if bool(first.all()) else found.in_order(np.flatnonzero(first))
 
 
-def satisfying(found: Found, conditions: Iterable[Condition], events: EventStream) -> Found:
+def satisfying(found: Found, conditions: Iterable[ast.Expression], events: EventStream) -> Found:
     """The matches for which all conditions hold."""
     for condition in conditions:
         if len(found):
-            if isinstance(condition, Apart):
-                kept = _are_apart(found, condition, events)
-            else:
-                kept = _holds(found, condition, events.table)
+            kept = _holds(found, condition, events.table)
             found = found if bool(kept.all()) else found.in_order(np.flatnonzero(kept))
     return found
 
@@ -61,39 +58,6 @@ def _holds(found: Found, condition: ast.Expression, table: pa.Table) -> npt.NDAr
     kept = np.ones(len(found), dtype=np.bool_)
     kept[of_match[~good]] = False
     return kept
-
-
-def _are_apart(found: Found, condition: Apart, events: EventStream) -> npt.NDArray[np.bool_]:
-    """For each match, whether the time between the two events lies in the interval."""
-    earlier, later = found.marks(condition.earlier), found.marks(condition.later)
-    whole = condition.earlier == condition.later  # from the first event to the last, not from the last to the first
-    first = (earlier.offsets[:-1] if whole else earlier.offsets[1:] - 1, earlier)
-    last = (later.offsets[1:] - 1 if whole else later.offsets[:-1], later)
-    there = (np.diff(earlier.offsets) > 0) & (np.diff(later.offsets) > 0)
-    begin, end = (events.times[marks.positions[places[there]]] for places, marks in (first, last))
-    assert events.tick is not None, "a query that compares times runs over a stream whose unit is known"
-    kept = np.ones(len(found), dtype=np.bool_)
-    kept[there] = _inside(begin, end, condition.interval, events.tick)
-    return kept
-
-
-def _inside(begin: Positions, end: Positions, interval: ast.Interval, tick: int) -> npt.NDArray[np.bool_]:
-    """Where the time from `begin` to `end`, which is not before it, lies in the interval. Exact, also for far times."""
-    apart = end.astype(np.uint64) - begin.astype(np.uint64)  # never negative, so right even where int64 would overflow
-    good = np.ones(len(apart), dtype=np.bool_)
-    for bound, sign in ((interval.low, 1), (interval.high, -1)):
-        if bound is None:
-            continue
-        length = bound.duration.nanoseconds() / tick
-        whole = length.denominator == 1
-        ticks = length.numerator // length.denominator  # the last step not after the bound
-        if ticks >= 2**64:
-            good &= sign < 0
-        elif sign > 0:
-            good &= apart >= np.uint64(ticks) if whole and bound.inclusive else apart > np.uint64(ticks)
-        else:
-            good &= apart < np.uint64(ticks) if whole and not bound.inclusive else apart <= np.uint64(ticks)
-    return good
 
 
 def _choices(found: Found, variables: list[str]) -> tuple[Positions, dict[str, Positions]]:

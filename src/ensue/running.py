@@ -171,9 +171,7 @@ def attributes_kept(checked: Checked, plan: Plan | str) -> frozenset[str] | None
     shown = attributes_shown(checked.outputs, checked.query)
     if shown is None or not isinstance(plan, Plan):
         return shown
-    return shown.union(
-        a.name for e in plan.related if isinstance(e, ast.Expression) for a in ast.find(e, ast.Attribute)
-    )
+    return shown.union(a.name for e in plan.related for a in ast.find(e, ast.Attribute))
 
 
 _TIME, _PLACE = "\0time", "\0place"

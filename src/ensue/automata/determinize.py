@@ -3,7 +3,8 @@
 A *subset* is a set of automaton states that all runs with one start and one history of marks are in (the subset
 construction, Garcia and Riveros, appendix B, without clocks): each start and history has one subset, so nothing is
 reported twice. A *configuration* is the tuple of subsets that have open runs; the evaluator keeps one collection of
-partial matches, a slot, for each. On an event of some class every configuration makes the same *program*: which slots
+partial matches, a slot, for each. What runs do with registers tells them apart as marks do, so that runs of one subset
+agree in what they have stored. On an event of some class every configuration makes the same *program*: which slots
 are extended with which marks, which are joined, what is reported, and the configuration after it.
 """
 
@@ -13,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ensue.automata.memory import NO_ACTIONS, Actions
 from ensue.automata.model import Automaton, Marks
 from ensue.automata.predicates import Predicate
 
@@ -25,10 +27,14 @@ START = -1
 
 @dataclass(frozen=True)
 class Move:
-    """The runs of slot `source` (or new ones), extended with a mark; mark 0 leaves the event out."""
+    """The runs of slot `source` (or new ones), extended with a mark; mark 0 leaves the event out.
+
+    `action` is what is done with their registers; 0 is nothing.
+    """
 
     source: int
     mark: int
+    action: int = 0
 
 
 @dataclass(frozen=True)
@@ -43,23 +49,34 @@ class Program:
 class Determinizer:
     """Computes programs. Classes are given as words: bit `k` says whether predicate `k` holds."""
 
-    def __init__(self, automaton: Automaton, predicates: Sequence[Predicate], marks: Sequence[Marks]) -> None:
+    def __init__(
+        self,
+        automaton: Automaton,
+        predicates: Sequence[Predicate],
+        marks: Sequence[Marks],
+        actions: Sequence[Actions] = (NO_ACTIONS,),
+    ) -> None:
         bit = {p: 1 << k for k, p in enumerate(predicates)}
         number = {m: k for k, m in enumerate(marks)}
+        action = {a: k for k, a in enumerate(actions)}
+        #: Whether some runs have marked alike and done other things with their registers: what they report may be the
+        #: same. It is known before anything is reported.
+        self.ambiguous = False
         self._finals = automaton.finals
-        self._outgoing: dict[int, list[tuple[int, int, int, int]]] = {
+        self._outgoing: dict[int, list[tuple[int, int, int, int, int]]] = {
             state: [
                 (
                     sum(bit[p] for p, _ in t.guard),
                     sum(bit[p] for p, positive in t.guard if positive),
                     number[t.marks],
+                    action[t.actions],
                     t.target,
                 )
                 for t in transitions
             ]
             for state, transitions in automaton.outgoing.items()
         }
-        self._steps: dict[tuple[Subset, int], list[tuple[int, Subset, bool]]] = {}
+        self._steps: dict[tuple[Subset, int], list[tuple[int, int, Subset, bool]]] = {}
 
     def program(self, configuration: Configuration, word: int) -> Program:
         """What an event of this class does to the runs of a configuration."""
@@ -67,8 +84,8 @@ class Determinizer:
         reported = []
         sources = [*enumerate(configuration), (START, frozenset({0}))]
         for source, subset in sources:
-            for mark, after, final in self.step(subset, word):
-                move = Move(source, mark)
+            for mark, action, after, final in self.step(subset, word):
+                move = Move(source, mark, action)
                 if final:
                     reported.append(move)
                 if after:
@@ -78,31 +95,32 @@ class Determinizer:
         slots = []
         for slot, subset in enumerate(following):
             # Runs that stay as they are come first: what this event adds is put in front of them.
-            moves = tuple(sorted(targets[subset], key=lambda m: (m.mark != 0 or m.source == START, m.source)))
+            moves = tuple(sorted(targets[subset], key=lambda m: (m.mark != 0 or m.source == START, m.source, m.action)))
             if not (same and moves == (Move(slot, 0),)):
                 slots.append((slot, moves))
         return Program(following, tuple(slots), tuple(reported))
 
-    def step(self, subset: Subset, word: int) -> list[tuple[int, Subset, bool]]:
-        """For each set of marks: the states after the event from which a run can go on, and whether one ends."""
+    def step(self, subset: Subset, word: int) -> list[tuple[int, int, Subset, bool]]:
+        """For each set of marks and actions: the states from which a run can go on, and whether one ends."""
         key = (subset, word)
         if key not in self._steps:
-            reached: dict[int, set[int]] = defaultdict(set)
+            reached: dict[tuple[int, int], set[int]] = defaultdict(set)
             for state in subset:
-                for mask, value, mark, target in self._outgoing.get(state, ()):
+                for mask, value, mark, action, target in self._outgoing.get(state, ()):
                     if word & mask == value:
-                        reached[mark].add(target)
+                        reached[mark, action].add(target)
+            self.ambiguous |= len({mark for mark, _ in reached}) < len(reached)
             self._steps[key] = [
-                (mark, frozenset(t for t in states if t in self._outgoing), not self._finals.isdisjoint(states))
-                for mark, states in sorted(reached.items())
+                (*done, frozenset(t for t in states if t in self._outgoing), not self._finals.isdisjoint(states))
+                for done, states in sorted(reached.items())
             ]
         return self._steps[key]
 
     def idle(self, word: int) -> bool:
         """Whether an event of this class starts no run and leaves every open run exactly as it is."""
         for state, transitions in self._outgoing.items():
-            enabled = [(mark, target) for mask, value, mark, target in transitions if word & mask == value]
-            if enabled != ([] if state == 0 else [(0, state)]):
+            enabled = [done for mask, value, *done in transitions if word & mask == value]
+            if enabled != ([] if state == 0 else [[0, 0, state]]):
                 return False
         return True
 

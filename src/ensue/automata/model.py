@@ -1,44 +1,64 @@
-"""The one automaton model: complex event automata with symbolic guards, marks, clocks and registers.
+"""The one automaton model: complex event automata with symbolic guards, marks, and registers.
 
 A run from position `i` to `j` takes one transition an event. It gives the complex event `(i, j, mu)` where `mu(x)`
-is the set of positions whose transition marks `x` (Garcia and Riveros, section 4; Grez, chapter 6). Clock
-conditions and resets are those of timed CEA (section 4 there), register writes those of register match automata
-(Alevizos et al., definition 5); a construction that needs none leaves them empty.
+is the set of positions whose transition marks `x` (Garcia and Riveros, section 4; Grez, chapter 6). Registers are those
+of register match automata (Alevizos et al., definition 5). A clock of a timed automaton is a register that holds the
+time of its last reset. A construction that needs none leaves them out.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import NamedTuple
 
+from ensue.automata.memory import NO_ACTIONS, Action, Actions, Register
 from ensue.automata.predicates import Guard
-from ensue.language.ast import Interval
 
 Marks = frozenset[str]
 NO_MARKS: Marks = frozenset()
 
 
-@dataclass(frozen=True)
-class ClockCondition:
-    """Holds if the time since the clock's last reset lies in the interval."""
+class Label(NamedTuple):
+    """What a transition does with its event: the variables that mark it, and what is done with registers."""
 
-    clock: int
-    interval: Interval
+    marks: Marks = NO_MARKS
+    actions: Actions = NO_ACTIONS
+
+    def joined(self, other: Label) -> Label:
+        """Both at the same event."""
+        return Label(self.marks | other.marks, self.actions | other.actions)
+
+
+UNMARKED = Label()
 
 
 @dataclass(frozen=True)
 class Transition:
-    """From `source` to `target` on an event that satisfies the guard, marking it with the variables."""
+    """From `source` to `target` on an event that satisfies the guard, if the checks among its actions hold."""
 
     source: int
     guard: Guard
-    marks: Marks
+    label: Label
     target: int
-    conditions: frozenset[ClockCondition] = frozenset()
-    resets: frozenset[int] = frozenset()
-    writes: frozenset[int] = frozenset()
+
+    @property
+    def marks(self) -> Marks:
+        return self.label.marks
+
+    @property
+    def actions(self) -> Actions:
+        return self.label.actions
+
+    def marked(self, marks: Marks) -> Transition:
+        """The same with other marks."""
+        return replace(self, label=Label(marks, self.actions))
+
+    def also(self, *actions: Action) -> Label:
+        """The label with more actions."""
+        return Label(self.marks, self.actions.union(actions))
 
 
 @dataclass(frozen=True)
@@ -56,10 +76,21 @@ class Automaton:
             out[t.source].append(t)
         return out
 
-    def shifted(self, offset: int) -> Automaton:
-        """The same automaton with its states renumbered from `offset` on; its initial state is `offset`."""
-        moved = tuple(replace(t, source=t.source + offset, target=t.target + offset) for t in self.transitions)
-        return Automaton(self.size + offset, frozenset(f + offset for f in self.finals), moved)
+    @cached_property
+    def registers(self) -> frozenset[Register]:
+        """The registers that its transitions store in or check."""
+        return frozenset(a.register for t in self.transitions for a in t.actions)
+
+    def renamed(self, names: Mapping[Register, Register]) -> Automaton:
+        """The same automaton with other names for some registers."""
+        if not names:
+            return self
+        return self.relabelled(lambda t: (replace(a, register=names.get(a.register, a.register)) for a in t.actions))
+
+    def relabelled(self, actions: Callable[[Transition], Iterable[Action]]) -> Automaton:
+        """The same automaton with other actions on its transitions."""
+        made = (replace(t, label=Label(t.marks, frozenset(actions(t)))) for t in self.transitions)
+        return Automaton(self.size, self.finals, tuple(dict.fromkeys(made)))
 
 
 #: A hostile query is refused before it eats the memory; real ones stay a hundred times below.
@@ -81,13 +112,13 @@ class Builder:
         self._initial = initial
         self._most = most
         self._finals: set[object] = set()
-        self._transitions: dict[tuple[object, Guard, Marks, object], None] = {}
+        self._transitions: dict[tuple[object, Guard, Label, object], None] = {}
 
-    def add(self, source: object, guard: Guard | None, marks: Marks, target: object, *, final: bool = False) -> None:
+    def add(self, source: object, guard: Guard | None, label: Label, target: object, *, final: bool = False) -> None:
         """Adds a transition; one whose guard cannot hold (None) is left out."""
         if guard is None:
             return
-        self._transitions[(source, guard, marks, target)] = None
+        self._transitions[(source, guard, label, target)] = None
         if len(self._transitions) > self._most:
             raise TooLarge(self._most)
         if final:
@@ -103,15 +134,15 @@ class Builder:
         useful = _reachable([self._initial], forward) & _reachable(self._finals, backward)
         numbers: dict[object, int] = {self._initial: 0}
         transitions = []
-        for source, guard, marks, target in self._transitions:
+        for source, guard, label, target in self._transitions:
             if source in useful and target in useful:
-                transitions.append((source, guard, marks, target))
+                transitions.append((source, guard, label, target))
                 numbers.setdefault(source, len(numbers))
                 numbers.setdefault(target, len(numbers))
         return Automaton(
             len(numbers),
             frozenset(numbers[f] for f in self._finals if f in numbers),
-            tuple(Transition(numbers[s], g, m, numbers[t]) for s, g, m, t in transitions),
+            tuple(Transition(numbers[s], g, label, numbers[t]) for s, g, label, t in transitions),
         )
 
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from ensue.automata.build.project import HIDDEN
 from ensue.automata.determinize import Determinizer, Subset
+from ensue.automata.memory import Actions, conditions_of, writes_of
 from ensue.automata.model import Automaton, Marks, Transition
-from ensue.automata.predicates import Predicate, cells, print_guard
-from ensue.language.printer import print_interval
+from ensue.automata.predicates import Guard, Predicate, cells, print_guard
 
 #: Beyond so many conditions or states the determinised automaton is no longer something to read.
 _MOST_PREDICATES = 6
@@ -29,24 +29,32 @@ def print_automaton(automaton: Automaton) -> list[str]:
     return lines or ["no run ends: the query matches nothing"]
 
 
-def _place(t: Transition) -> tuple[int, int, str, list[str]]:
-    return t.source, t.target, print_guard(t.guard), sorted(t.marks)
+def _place(t: Transition) -> tuple[int, int, str, list[str], list[str]]:
+    return t.source, t.target, print_guard(t.guard), sorted(t.marks), sorted(map(str, t.actions))
 
 
 def _transition(automaton: Automaton, t: Transition) -> str:
     target = f"{t.target}{'*' if t.target in automaton.finals else ' '}"
-    parts = [print_guard(t.guard)]
-    parts += [f"clock {c.clock} in {print_interval(c.interval)}" for c in sorted(t.conditions, key=lambda c: c.clock)]
-    effects = [_marks(t.marks)]
-    effects += [f"reset {clock}" for clock in sorted(t.resets)] + [f"write {r}" for r in sorted(t.writes)]
-    return f"{t.source} -> {target.ljust(3)}{' & '.join(parts)} / {'; '.join(e for e in effects if e)}".rstrip()
+    when, effects = _done(t.guard, t.marks, t.actions)
+    return f"{t.source} -> {target.ljust(3)}{when} / {effects}".rstrip()
 
 
-def print_determinised(automaton: Automaton, predicates: Sequence[Predicate], marks: Sequence[Marks]) -> list[str]:
+def _done(guard: Guard, marks: Marks, actions: Actions) -> tuple[str, str]:
+    """When a transition is taken, and what it does."""
+    text = print_guard(guard)
+    checks = [str(c) for c in conditions_of(actions)]
+    conditions = checks if text == "true" and checks else [text, *checks]
+    effects = [_marks(marks), *map(str, writes_of(actions))]
+    return " & ".join(conditions), "; ".join(e for e in effects if e)
+
+
+def print_determinised(
+    automaton: Automaton, predicates: Sequence[Predicate], marks: Sequence[Marks], actions: Sequence[Actions]
+) -> list[str]:
     """The subsets that runs can be in, and what each class of events does to them."""
     if len(predicates) > _MOST_PREDICATES:
         return [f"not shown: {len(predicates)} conditions tell too many classes of events apart"]
-    determinizer = Determinizer(automaton, predicates, marks)
+    determinizer = Determinizer(automaton, predicates, marks, actions)
     bit = {p: 1 << k for k, p in enumerate(predicates)}
     start: Subset = frozenset({0})
     seen, waiting = {start}, [start]
@@ -55,10 +63,10 @@ def print_determinised(automaton: Automaton, predicates: Sequence[Predicate], ma
         subset = waiting.pop(0)
         for cell in cells(predicates):
             word = sum(bit[p] for p, positive in cell if positive)
-            for mark, after, final in determinizer.step(subset, word):
+            for mark, action, after, final in determinizer.step(subset, word):
+                when, effects = _done(cell, marks[mark], actions[action])
                 reported = " reported" if final else ""
-                named = _marks(marks[mark])
-                lines.append(f"{_subset(subset)} -> {_subset(after)}  {print_guard(cell)} / {named}{reported}".rstrip())
+                lines.append(f"{_subset(subset)} -> {_subset(after)}  {when} / {effects}{reported}".rstrip())
                 if after and after not in seen:
                     seen.add(after)
                     waiting.append(after)

@@ -11,6 +11,11 @@ latest start in the node, and no list has a later start behind its head, so that
 skipped without being visited. Left sides of groups are lists of cells: an enumeration takes at most two steps to the
 next complex event's event, whatever the size of the set.
 
+Two kinds more are for runs with registers (`ordered.py`):
+
+    fork    left,  right, stamp, FORK      those of `left`, then those of `right`, in whatever order they start
+    tree    left,  right, stamp, list      a node of an ordered tree: those of `left`, of its own list, of `right`
+
 Nodes are only ever added, children before parents; `collect` keeps those that a window still holds.
 """
 
@@ -25,6 +30,8 @@ from ensue.kernels.jit import kernel
 
 NOTHING = -1
 GROUP = -1
+FORK = -2
+TREE = -3  # without a list of its own; less by one more than its number with one
 CHILD, REST, STAMP, EVENT = 0, 1, 2, 3
 USED = 0
 #: How far `join` follows a list of groups; beyond, the answer is the same and only the delay grows.
@@ -43,24 +50,26 @@ class Arena(NamedTuple):
     second: Any  # int64[capacity], or of one element where unused
     used: Any  # int64[1]: how many nodes there are
     groups: Any  # int64[_MAX_GROUPS]: where `join` writes down the groups that it follows
+    values: Any  # int64[capacity, registers + 1], or of one row where unused: what is stored, and a tree node's weight
 
 
-def new_arena(capacity: int, *, second: bool) -> Arena:
+def new_arena(capacity: int, *, second: bool, registers: int = 0) -> Arena:
     return Arena(
         np.empty((capacity, 4), dtype=np.int64),
         np.empty(capacity if second else 1, dtype=np.int64),
         np.zeros(1, dtype=np.int64),
         np.empty(_MAX_GROUPS, dtype=np.int64),
+        np.empty((capacity if registers else 1, registers + 1), dtype=np.int64),
     )
 
 
 def grown(arena: Arena, capacity: int) -> Arena:
     """The same nodes with room for more."""
     used = arena.used[USED]
-    larger = new_arena(capacity, second=len(arena.second) > 1)
-    larger.node[:used] = arena.node[:used]
-    if len(arena.second) > 1:
-        larger.second[:used] = arena.second[:used]
+    larger = new_arena(capacity, second=len(arena.second) > 1, registers=arena.values.shape[1] - 1)
+    for new, old in zip(larger, arena, strict=True):
+        if len(old) == len(arena.node):
+            new[:used] = old[:used]
     larger.used[USED] = used
     return larger
 
@@ -147,8 +156,15 @@ def join(nodes: Any, seconds: Any, used: Any, groups: Any, a: int, b: int) -> in
     return joined
 
 
+@njit(cache=True, nogil=True, inline="always")
+def own_list(nodes: Any, node: int) -> int:
+    """The list of a tree's node; NOTHING where it has none, and of every other node."""
+    event: int = nodes[node, EVENT]
+    return TREE - 1 - event if event < TREE else NOTHING
+
+
 @njit(cache=True, nogil=True)
-def collect(nodes: Any, seconds: Any, used: Any, slots: Any, low: Any, low_second: Any) -> None:
+def collect(nodes: Any, seconds: Any, used: Any, values: Any, slots: Any, low: Any, low_second: Any) -> None:
     """Keeps the nodes that the slots reach inside their windows, in their order, and renumbers the slots.
 
     `low[k]` and `low_second[k]` are the earliest starts that row `k` of the slots may still report.
@@ -166,14 +182,21 @@ def collect(nodes: Any, seconds: Any, used: Any, slots: Any, low: Any, low_secon
         k = row_of[node]
         if k == NOTHING:
             continue
-        child, rest = nodes[node, CHILD], nodes[node, REST]
-        if child != NOTHING:
-            row_of[child] = k
-        if rest != NOTHING:
-            if alive(nodes, seconds, rest, low[k], low_second[k]):
-                row_of[rest] = k
+        own = own_list(nodes, node)
+        if own != NOTHING:
+            if alive(nodes, seconds, own, low[k], low_second[k]):
+                row_of[own] = k
             else:
-                nodes[node, REST] = NOTHING
+                nodes[node, EVENT] = TREE
+        for part in (CHILD, REST):
+            old = nodes[node, part]
+            if old == NOTHING:
+                continue
+            # A cell's or a group's child is as alive as itself.
+            if alive(nodes, seconds, old, low[k], low_second[k]):
+                row_of[old] = k
+            else:
+                nodes[node, part] = NOTHING
     place = row_of  # from here on: where a kept node has gone
     kept = 0
     for node in range(count):
@@ -182,10 +205,13 @@ def collect(nodes: Any, seconds: Any, used: Any, slots: Any, low: Any, low_secon
         for part in (CHILD, REST):
             old = nodes[node, part]
             nodes[kept, part] = NOTHING if old == NOTHING else place[old]
+        own = own_list(nodes, node)
         nodes[kept, STAMP] = nodes[node, STAMP]
-        nodes[kept, EVENT] = nodes[node, EVENT]
+        nodes[kept, EVENT] = nodes[node, EVENT] if own == NOTHING else TREE - 1 - place[own]
         if len(seconds) > 1:
             seconds[kept] = seconds[node]
+        if len(values) > 1:
+            values[kept] = values[node]
         place[node] = kept
         kept += 1
     used[USED] = kept

@@ -26,9 +26,12 @@ from ensue.kernels.arena import (
     join,
     new_cell,
     new_start,
+    own_list,
     starts_later,
 )
 from ensue.kernels.jit import kernel
+from ensue.kernels.ordered import NODES_A_CALL
+from ensue.kernels.remember import Columns, Memory, prepare
 from ensue.kernels.select import CHOOSE_ALL, CHOOSE_MAX, compare, keep_best
 
 # Why the evaluator stopped.
@@ -38,7 +41,7 @@ DONE, NEEDS_PROGRAM, NEEDS_NODES, NEEDS_OUTPUT, NEEDS_STACK = 0, 1, 2, 3, 4
 UNKNOWN, NO_CHANGE = -1, 0
 
 # The registers: where the evaluator is.
-CURSOR, REPORTING, NODE, DEPTH, STACKED, REPORTED, EPOCH, MATCHES, POSITIONS, NEEDED, REGISTERS = range(11)
+CURSOR, REPORTING, NODE, DEPTH, STACKED, REPORTED, EPOCH, MATCHES, POSITIONS, NEEDED, PREPARED, REGISTERS = range(12)
 
 # CONSUME BY
 CONSUME_NONE, CONSUME_PARTITION, CONSUME_ANY = 0, 1, 2
@@ -78,6 +81,7 @@ class Batch(NamedTuple):
     times: Any  # int64[n], where a window is in time
     positions: Any  # int64[n], where events that change nothing were left out
     base: int  # where none were: the position of the first event
+    columns: Columns  # what registers are checked against, and what is stored in them
 
 
 class Rules(NamedTuple):
@@ -124,11 +128,13 @@ def advance(
     batch: Batch,
     rules: Rules,
     report_from: int,
+    memory: Memory | None,
 ) -> int:
     """Steps from the cursor to the end of the batch, or to where something is missing.
 
     What ends before the position `report_from` is not reported: the evaluator of a slice of the stream starts earlier.
-    `scratch` has room for a node for each slot.
+    `scratch` has room for a node for each slot. `memory` is that of a query with registers; the compiler makes one
+    evaluator for these and one for the others.
     """
     program, after, width, first_move = tables.program, tables.after, tables.width, tables.first_move
     move_slot, move_source, move_mark = tables.move_slot, tables.move_source, tables.move_mark
@@ -164,7 +170,7 @@ def advance(
             registers[CURSOR] = i
             return NEEDS_PROGRAM
         first, last = first_move[p], first_move[p + 1]
-        if used[USED] + (last - first) * NODES_A_MOVE > len(nodes):
+        if memory is None and used[USED] + (last - first) * NODES_A_MOVE > len(nodes):
             registers[NEEDED] = (last - first) * NODES_A_MOVE
             registers[CURSOR] = i
             return NEEDS_NODES
@@ -172,10 +178,72 @@ def advance(
         position = positions[i] if sparse else base + i
         rank = count[k] if counted else position
         stamp, second, low, low_second = _window(times, rules.events, rules.ticks, i, rank)
-        if first_report[p + 1] > first_report[p] and position >= report_from:
-            status = _report(
-                tables, nodes, seconds, slots, k, stack, output, registers, rules, p, position, low, low_second
+        if memory is not None and registers[PREPARED] == 0:
+            prepared = prepare(
+                nodes,
+                seconds,
+                used,
+                groups,
+                arena.values,
+                slots,
+                k,
+                scratch,
+                memory,
+                move_slot,
+                move_source,
+                move_mark,
+                first,
+                last,
+                tables.report_source,
+                first_report[p],
+                first_report[p + 1],
+                i,
+                position,
+                stamp,
+                second,
+                low,
+                low_second,
             )
+            if not prepared:
+                registers[NEEDED] = max(2 * registers[NEEDED], 2 * NODES_A_CALL)
+                registers[CURSOR] = i
+                return NEEDS_NODES
+            registers[PREPARED] = 1
+        if first_report[p + 1] > first_report[p] and position >= report_from:
+            if memory is None:
+                status = _report(
+                    tables.report_source,
+                    slots,
+                    k,
+                    tables,
+                    nodes,
+                    seconds,
+                    stack,
+                    output,
+                    registers,
+                    rules,
+                    p,
+                    position,
+                    low,
+                    low_second,
+                )
+            else:
+                status = _report(
+                    memory.report_place,
+                    memory.selected,
+                    0,
+                    tables,
+                    nodes,
+                    seconds,
+                    stack,
+                    output,
+                    registers,
+                    rules,
+                    p,
+                    position,
+                    low,
+                    low_second,
+                )
             if status != DONE:
                 registers[CURSOR] = i
                 return status
@@ -207,7 +275,7 @@ def advance(
             # Whether a list is still alive is as good as random, and a wrong guess of the processor costs more than
             # the move: a new cell is written in any case, and stays only if what it extends is alive.
             previous = NOTHING
-            for m in range(first, last):
+            for m in range(first, last if memory is None else first):
                 slot, source, mark = move_slot[m], move_source[m], move_mark[m]
                 if slot != previous:
                     scratch[slot] = NOTHING
@@ -243,6 +311,8 @@ def advance(
                 configuration[k] = after[p]
                 slots[k, width[p] :] = NOTHING
         registers[REPORTED] = 0
+        if memory is not None:
+            registers[PREPARED] = registers[NEEDED] = 0
         if counted:
             count[k] += 1
         i += 1
@@ -272,11 +342,12 @@ def _restart(configuration: Any, slots: Any, k: int) -> None:
 
 @njit(cache=True, nogil=True, inline="always")
 def _report(
+    report_source: Any,
+    slots: Any,
+    k: int,
     tables: Tables,
     nodes: Any,
     seconds: Any,
-    slots: Any,
-    k: int,
     stack: Stack,
     output: Output,
     registers: Any,
@@ -312,7 +383,7 @@ def _report(
                 break
             else:
                 r = first + reporting
-                source, own_mark = tables.report_source[r], tables.report_mark[r]
+                source, own_mark = report_source[r], tables.report_mark[r]
                 path[0] = (position << MARK_BITS) | own_mark
                 if source >= 0:
                     node, depth = slots[k, source], 1
@@ -331,11 +402,11 @@ def _report(
                 reporting += 1
             continue
         event, child = nodes[node, EVENT], nodes[node, CHILD]
-        complete = child == NOTHING  # a group always has a left side
+        complete = child == NOTHING and event >= 0
         if complete and (match == len(start) or place + depth >= len(marked)):
             status = NEEDS_OUTPUT
             break
-        if stacked + 2 > len(pending) or depth + 2 > len(path):
+        if stacked + 3 > len(pending) or depth + 2 > len(path):
             status = NEEDS_STACK
             break
         rest = nodes[node, REST]
@@ -343,8 +414,16 @@ def _report(
             pending[stacked] = rest
             pending_depth[stacked] = depth
             stacked += 1
-        if event == GROUP:
+        if event < 0:
+            # Of a group the left side is as alive as itself; a fork or a tree may hold something dead.
+            own = own_list(nodes, node)
+            if own != NOTHING and alive(nodes, seconds, own, low, low_second):
+                pending[stacked] = own
+                pending_depth[stacked] = depth
+                stacked += 1
             node = child
+            if event != GROUP and child != NOTHING and not alive(nodes, seconds, child, low, low_second):
+                node = NOTHING
             continue
         path[depth] = event
         if complete:

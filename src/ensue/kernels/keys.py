@@ -194,6 +194,12 @@ def _fits_a_word(type_: pa.DataType) -> bool:
     )
 
 
+def numbered_texts(column: pa.Array, texts: TextNumbers) -> Words:
+    """The number of each text of the column; of a NULL any."""
+    encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    return _of_dictionary(encoded, None, texts)
+
+
 def _of_dictionary(column: pa.DictionaryArray, kept: Codes | None, texts: TextNumbers) -> Words:
     """The numbers of texts, each text of the dictionary being looked up once."""
     values = column.dictionary

@@ -57,6 +57,15 @@ def values(e: ast.Expression, columns: Columns, length: int) -> pa.Array | None:
     return pa.repeat(value, length) if isinstance(value, pa.Scalar) else value
 
 
+def values_of(e: ast.Expression, columns: Columns, length: int) -> pa.Array:
+    """The expression's value at each row, by the reference where Arrow has no kernel; times are nanoseconds then."""
+    found = values(e, columns, length)
+    if found is None:
+        expressions = _by_reference(columns, length)
+        found = pa.array([expressions.value(e, Scope(here=k)) for k in range(length)])
+    return found
+
+
 def named_by_text(e: ast.Expression) -> ast.Expression:
     """The expression with each `x.a` as a bare name of that text, for columns of several variables."""
     return ast.replaced(e, lambda part: ast.Name(print_expression(part)) if isinstance(part, ast.Attribute) else None)
@@ -81,11 +90,14 @@ def _by_distinct_value(e: ast.Expression, name: str, column: pa.DictionaryArray)
 
 def _row_by_row(e: ast.Expression, columns: Columns, length: int) -> Mask:
     """By the reference itself: for what overflows, and for functions that Arrow does not have."""
-    table = pa.table(dict(columns))
-    nothing = pa.chunked_array([pa.nulls(length, pa.string())])
-    stream = EventStream(table, nothing, np.zeros(length, dtype=np.int64), None, nothing)
-    expressions = Expressions(Events(stream, []))
+    expressions = _by_reference(columns, length)
     return np.fromiter((expressions.value(e, Scope(here=k)) is True for k in range(length)), np.bool_, length)
+
+
+def _by_reference(columns: Columns, length: int) -> Expressions:
+    nothing = pa.chunked_array([pa.nulls(length, pa.string())])
+    stream = EventStream(pa.table(dict(columns)), nothing, np.zeros(length, dtype=np.int64), None, nothing)
+    return Expressions(Events(stream, []))
 
 
 # ---------------------------------------------------------------- with Arrow's kernels

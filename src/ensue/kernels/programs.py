@@ -13,37 +13,20 @@ import numpy as np
 
 from ensue.automata.determinize import Configuration, Determinizer, Program
 from ensue.kernels.evaluate import NO_CHANGE, UNKNOWN, Tables
+from ensue.kernels.growing import Growing
+from ensue.kernels.memory_programs import MemoryPrograms
 
 EMPTY: Configuration = ()
-
-
-class _Growing:
-    """An array of integers that grows at its end; a view of it costs nothing."""
-
-    def __init__(self, *first: int) -> None:
-        self._data = np.zeros(64, dtype=np.int32)
-        self._size = 0
-        for value in first:
-            self.append(value)
-
-    def __len__(self) -> int:
-        return self._size
-
-    def append(self, value: int) -> None:
-        if self._size == len(self._data):
-            self._data = np.concatenate([self._data, np.zeros_like(self._data)])
-        self._data[self._size] = value
-        self._size += 1
-
-    def view(self) -> Any:
-        return self._data[: self._size]
 
 
 class Programs:
     """Grows the tables that `evaluate.advance` reads. The empty configuration is number 0."""
 
-    def __init__(self, determinizer: Determinizer, words: Sequence[int], most: int) -> None:
+    def __init__(
+        self, determinizer: Determinizer, words: Sequence[int], most: int, memory: MemoryPrograms | None = None
+    ) -> None:
         self._determinizer = determinizer
+        self._memory = memory  # of a query with registers: how moves take runs
         self._words = words  # of each class; it grows as classes occur
         self._most = most
         self.reset([EMPTY])
@@ -52,13 +35,15 @@ class Programs:
         """Starts anew with these configurations, the empty one first."""
         self.configurations = list(configurations)
         self._number = {c: n for n, c in enumerate(self.configurations)}
-        self._known: dict[Program, int] = {}
+        self._known: dict[tuple[Program, Configuration], int] = {}
         self._program = np.full((16, max(16, len(self._words))), UNKNOWN, dtype=np.int32)
         # Program 0 is "no change"; the evaluator never looks inside it.
-        self._after, self._width = _Growing(0), _Growing(0)
-        self._first_move, self._first_report = _Growing(0, 0), _Growing(0, 0)
-        self._move_slot, self._move_source, self._move_mark = _Growing(), _Growing(), _Growing()
-        self._report_source, self._report_mark = _Growing(), _Growing()
+        self._after, self._width = Growing(0), Growing(0)
+        self._first_move, self._first_report = Growing(0, 0), Growing(0, 0)
+        self._move_slot, self._move_source, self._move_mark = Growing(), Growing(), Growing()
+        self._report_source, self._report_mark = Growing(), Growing()
+        if self._memory is not None:
+            self._memory.reset()
 
     @property
     def width(self) -> int:
@@ -106,9 +91,12 @@ class Programs:
         after = self.number(program.after)
         if after == configuration and not program.slots and not program.reported:
             return NO_CHANGE
-        if program in self._known:
-            return self._known[program]
-        number = self._known[program] = len(self._after)
+        key = (program, self.configurations[configuration] if self._memory is not None else EMPTY)
+        if key in self._known:
+            return self._known[key]
+        if self._memory is not None:
+            self._memory.add(program, self.configurations[configuration])
+        number = self._known[key] = len(self._after)
         self._after.append(after)
         self._width.append(len(program.after))
         for slot, moves in program.slots:

@@ -16,12 +16,16 @@ from ensue.errors import EngineError
 from ensue.events import EventStream, one_chunk
 from ensue.found import Found, Piece
 from ensue.kernels import evaluate
-from ensue.kernels.arena import EVENT, GROUP, MARK_BITS, NOTHING, USED, collect, grown, new_arena
+from ensue.kernels.arena import EVENT, MARK_BITS, NOTHING, USED, collect, grown, new_arena
 from ensue.kernels.classes import Classes, Classifier, Codes, take_busy
 from ensue.kernels.compiled import make_ready
 from ensue.kernels.evaluate import Batch, Output, Partitions, Rules, Stack
 from ensue.kernels.keys import KeyNumbers
+from ensue.kernels.memory_programs import MemoryPrograms
+from ensue.kernels.ordered import DEEPEST
 from ensue.kernels.programs import Programs
+from ensue.kernels.register_columns import RegisterColumns
+from ensue.kernels.remember import Memory
 from ensue.kernels.select import CHOOSE_ALL, CHOOSE_LAST, CHOOSE_MAX, CHOOSE_NEXT
 from ensue.language import ast
 from ensue.plan import Plan
@@ -59,8 +63,10 @@ class Reader:
     def __init__(self, plan: Plan, tick: int | None, given: int = 0) -> None:
         self.keys = KeyNumbers([k.attribute for k in plan.query.partition])
         self.classifier = Classifier(plan.predicates, given)
+        self._determinizer = Determinizer(plan.automaton, plan.predicates, plan.marks, plan.actions)
+        memory = MemoryPrograms(plan.automaton, plan.actions)
+        self.columns = RegisterColumns(memory.checks, memory.stores, tick)
         self._timed = plan.window.ticks(tick) is not None
-        self._determinizer = Determinizer(plan.automaton, plan.predicates, plan.marks)
         self._counted = bool(plan.query.partition) and plan.window.events is not None
         self._idle = np.zeros(0, dtype=np.bool_)  # of each class
 
@@ -70,16 +76,18 @@ class Reader:
         codes, class_of = self.classifier.classify(events.table, one_chunk(events.types), keys, events.words)
         times = events.times if self._timed else _NOTHING
         busy = None if self._counted else self._busy(codes, class_of, times, base)
+        kept = None
         if busy is not None:
             classes, positions, times = busy
+            kept = positions - base
             if self.keys.attributes:
-                kept = positions - base
                 keys = self._encode(events, kept) if keys is None else keys[kept]
         else:
             classes, positions = class_of[codes], _NOTHING
             keys = self._encode(events, None) if self.keys.attributes and keys is None else keys
         keys = _NOTHING if keys is None else keys
-        return Batch(_read_only(classes), _read_only(keys), _read_only(times), _read_only(positions), base)
+        columns = self.columns.of(events, kept)
+        return Batch(_read_only(classes), _read_only(keys), _read_only(times), _read_only(positions), base, columns)
 
     def _encode(self, events: EventStream, kept: Positions | None) -> Positions:
         return self.keys.encode([one_chunk(events.table.column(a)) for a in self.keys.attributes], kept)
@@ -130,8 +138,10 @@ class Evaluator:
         make_ready()
         self.plan = plan
         self._reader = reader
-        determinizer = Determinizer(plan.automaton, plan.predicates, plan.marks)
-        self.programs = Programs(determinizer, reader.classifier.words, configurations)
+        self._determinizer = Determinizer(plan.automaton, plan.predicates, plan.marks, plan.actions)
+        registers = len(plan.automaton.registers)
+        self._memory = MemoryPrograms(plan.automaton, plan.actions) if registers else None
+        self.programs = Programs(self._determinizer, reader.classifier.words, configurations, self._memory)
         ticks = plan.window.ticks(tick)
         self.rules = Rules(
             keyed=bool(plan.query.partition),
@@ -139,14 +149,18 @@ class Evaluator:
             share_mask=shares - 1,
             events=evaluate.NO_BOUND if plan.window.events is None else plan.window.events,
             ticks=evaluate.NO_BOUND if ticks is None else ticks,
-            limit=0 if plan.related else plan.query.limit or 0,
+            limit=0 if plan.judged else plan.query.limit or 0,
             consume=_CONSUME[plan.query.consume],
             choose=_CHOOSE[plan.chooses],
             hidden=plan.marks.index(_HIDDEN) if _HIDDEN in plan.marks else 0,
         )
         #: Whether each partition counts its events.
         self.counted = self.rules.keyed and self.rules.events != evaluate.NO_BOUND
-        self.arena = new_arena(_FIRST_NODES, second=plan.window.events is not None and ticks is not None)
+        second = plan.window.events is not None and ticks is not None
+        self.arena = new_arena(_FIRST_NODES, second=second, registers=registers)
+        self._key, self._first, self._last = (np.empty(registers, dtype=np.int64) for _ in range(3))
+        self._way, self._walk = (np.empty(DEEPEST, dtype=np.int64) for _ in range(2))
+        self._scratch, self._selected = np.empty(0, dtype=np.int64), np.empty((1, 0), dtype=np.int64)
         self.partitions = Partitions(_NOTHING.astype(np.int32), np.zeros((0, 1), dtype=np.int64), _NOTHING, _NOTHING)
         self.registers = np.zeros(evaluate.REGISTERS, dtype=np.int64)
         self.registers[evaluate.NODE] = NOTHING
@@ -160,17 +174,20 @@ class Evaluator:
         self.registers[evaluate.CURSOR] = 0
         pieces: list[Piece] = []
         while True:
+            if len(self._scratch) < self.partitions.slots.shape[1]:
+                self._scratch = np.empty(self.partitions.slots.shape[1], dtype=np.int64)
             status = evaluate.advance(
                 self.programs.tables(),
                 self.arena,
                 self.partitions,
-                np.empty(self.partitions.slots.shape[1], dtype=np.int64),
+                self._scratch,
                 self._stack,
                 self._output,
                 self.registers,
                 batch,
                 self.rules,
                 report_from,
+                self._what_is_remembered(batch),
             )
             if status == evaluate.DONE:
                 break
@@ -179,6 +196,26 @@ class Evaluator:
             self.latest = int(batch.times[-1])
         pieces.append(self._take_output())
         return Found(tuple(pieces), self.plan.marks)
+
+    def _what_is_remembered(self, batch: Batch) -> Memory | None:
+        """What runs with registers need; None where the query has none."""
+        if self._memory is None:
+            return None
+        if self._selected.shape[1] < self._memory.most_reports:
+            self._selected = np.empty((1, self._memory.most_reports), dtype=np.int64)
+        return Memory(
+            self._memory.moves,
+            self._memory.reports,
+            self._memory.places,
+            self._memory.actions,
+            batch.columns,
+            self._selected,
+            self._key,
+            self._first,
+            self._last,
+            self._way,
+            self._walk,
+        )
 
     def _provide(self, status: int, batch: Batch, pieces: list[Piece]) -> None:
         """Makes what the evaluator stopped for."""
@@ -240,7 +277,8 @@ class Evaluator:
         """Keeps only what the next event, at this position, could still be joined with."""
         if self.rules.consume == evaluate.CONSUME_ANY:
             self.partitions.slots[self.partitions.epoch != self.registers[evaluate.EPOCH]] = NOTHING
-        collect(*self.arena[:3], self.partitions.slots, *self._lows(position))
+        arena = self.arena
+        collect(arena.node, arena.second, arena.used, arena.values, self.partitions.slots, *self._lows(position))
 
     def _lows(self, position: int) -> tuple[Positions, Positions]:
         """For each partition the earliest start that its next event could still be reported with."""
@@ -349,7 +387,7 @@ class Runner:
         self.evaluator.collect(self.position)
         used = int(self.evaluator.arena.used[USED])
         nodes = self.evaluator.arena.node[:used]
-        events = nodes[nodes[:, EVENT] != GROUP, EVENT]
+        events = nodes[nodes[:, EVENT] >= 0, EVENT]
         return np.unique(events >> MARK_BITS)
 
     def save(self) -> bytes:

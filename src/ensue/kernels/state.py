@@ -48,6 +48,9 @@ def save(runner: Runner) -> bytes:
         "tail_keys": look_back.tail_keys,
         "tail": _bytes_of(look_back.tail),
     }
+    if evaluator.arena.values.shape[1] > 1:  # a query with registers
+        texts = reader.columns.texts
+        arrays |= {"values": evaluator.arena.values[:used], "text": texts.data, "text_end": texts.end}
     for i, texts in enumerate(reader.keys.texts):
         arrays |= {f"text_{i}": texts.data, f"text_end_{i}": texts.end}
     for i, machine in enumerate(reader.classifier.machines):
@@ -116,7 +119,9 @@ def _put(runner: Runner, header: dict[str, Any], arrays: dict[str, Any]) -> None
         _or_zeros(arrays["count"], len(slots)),
         _or_zeros(arrays["epoch"], len(slots)),
     )
-    evaluator.arena = _arena(arrays["node"], arrays["second"], evaluator.arena)
+    evaluator.arena = _arena(arrays, evaluator.arena)
+    if evaluator.arena.values.shape[1] > 1:
+        reader.columns.texts.use(arrays["text"], arrays["text_end"])
     for i, machine in enumerate(reader.classifier.machines):
         machine.states = arrays[f"machine_{i}"].copy()
     for i, texts in enumerate(reader.keys.texts):
@@ -130,14 +135,15 @@ def _or_zeros(column: Any, length: int) -> Any:
     return column.copy() if len(column) else np.zeros(length, dtype=np.int64)
 
 
-def _arena(node: Any, second: Any, now: Arena) -> Arena:
-    used = len(node)
-    arena = now if 2 * used <= len(now.node) else new_arena(2 * used, second=len(now.second) > 1)
-    arena.node[:used] = node
-    if len(now.second) > 1:
-        arena.second[:used] = second
-    arena.used[USED] = used
-    return arena
+def _arena(arrays: dict[str, Any], now: Arena) -> Arena:
+    used = len(arrays["node"])
+    if 2 * used > len(now.node):
+        now = new_arena(2 * used, second=len(now.second) > 1, registers=now.values.shape[1] - 1)
+    for name in ("node", "second", *(["values"] if now.values.shape[1] > 1 else [])):
+        stored = arrays[name]
+        getattr(now, name)[: len(stored)] = stored
+    now.used[USED] = used
+    return now
 
 
 def _bytes_of(table: pa.Table | None) -> Any:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from decimal import Decimal
+from fractions import Fraction
 
 from ensue.language import ast
 from ensue.logic.scope import is_atom
@@ -62,6 +64,53 @@ def _from_zero(low: ast.Bound | None) -> bool:
 def _tighter(a: ast.Bound, b: ast.Bound) -> bool:
     length, other = a.duration.nanoseconds(), b.duration.nanoseconds()
     return length < other or (length == other and not a.inclusive)
+
+
+def bounded(window: Window, p: ast.Pattern) -> Window:
+    """The window, or the one that the intervals inside the pattern come to where that is shorter.
+
+    >>> from ensue.language.parser import parse_pattern
+    >>> bounded(Window(), parse_pattern("A ;[<= 1 s] B ;[<= 2 s] C")).ticks(1_000_000_000)
+    3
+    """
+    longest = _longest(p) if any(ast.find(p, ast.Interval)) else None
+    if longest is None or (window.time is not None and window.time.duration.nanoseconds() <= longest):
+        return window
+    return Window(window.events, ast.Bound(ast.Duration(Decimal(math.ceil(longest)), "ns"), inclusive=True))
+
+
+def _longest(p: ast.Pattern) -> Fraction | None:
+    """The longest time that a complex event of the pattern can take, in nanoseconds; None where nothing bounds it."""
+    match p:
+        case ast.Type() | ast.Any():
+            return Fraction(0)
+        case ast.Within(window=ast.Interval() as interval) if interval.high is not None:
+            inner, own = _longest(p.body), interval.high.duration.nanoseconds()
+            return own if inner is None else min(inner, own)
+        case ast.Sequence():
+            return _sum(_longest(p.left), _longest_gap(p.gap), _longest(p.right))
+        case ast.Iteration() if p.high is not None:
+            body, gap = _longest(p.body), _longest_gap(p.gap)
+            if p.high == 1:
+                return body
+            return None if body is None or gap is None else p.high * body + (p.high - 1) * gap
+        case ast.Or():
+            left, right = _longest(p.left), _longest(p.right)
+            return None if left is None or right is None else max(left, right)
+        case ast.And():
+            return min((x for x in (_longest(p.left), _longest(p.right)) if x is not None), default=None)
+        case ast.As() | ast.Filter() | ast.Within() | ast.Optional() | ast.Unless() | ast.Select() | ast.Project():
+            return _longest(p.body)
+    return None
+
+
+def _longest_gap(gap: ast.Interval | None) -> Fraction | None:
+    return None if gap is None or gap.high is None else gap.high.duration.nanoseconds()
+
+
+def _sum(*lengths: Fraction | None) -> Fraction | None:
+    known = [x for x in lengths if x is not None]
+    return sum(known, Fraction(0)) if len(known) == len(lengths) else None
 
 
 def reaches_back(query: ast.Query) -> str:

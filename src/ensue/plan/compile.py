@@ -8,23 +8,30 @@ from functools import cached_property
 
 from ensue.automata.build import Unsupported, build, project, select_, strict
 from ensue.automata.fuse import fuse_tests
+from ensue.automata.liveness import pruned
+from ensue.automata.memory import NO_ACTIONS, Actions, Check
 from ensue.automata.model import Automaton, Marks, TooLarge
 from ensue.automata.predicates import Before, Machine, Predicate, machines_of, predicates_of
 from ensue.errors import Problem, ProblemKind, QueryError
 from ensue.language import ast
-from ensue.language.printer import print_pattern, print_query
+from ensue.language.printer import print_expression, print_pattern, print_query
 from ensue.logic.check import Checked
 from ensue.logic.clauses import NotUnary
 from ensue.logic.outputs import projected
-from ensue.logic.related import Condition, print_condition, take_out, variables_in
+from ensue.logic.related import Conditions, take_out
+from ensue.logic.scope import variables_of
 from ensue.logic.tied import tied
-from ensue.logic.window import Window, peel_windows
+from ensue.logic.types import Typing
+from ensue.logic.window import Window, bounded, peel_windows
 from ensue.rewrite import RULES, rewrite
 from ensue.rewrite.lift_windows import lift_windows
+from ensue.schema import Kind
 
 #: Marks are stored in 16 bits and predicates of an event in one word.
 MAX_MARKS = 2**16 - 1
 MAX_PREDICATES = 63
+#: The registers of a run that are in use are the bits of a word.
+MAX_REGISTERS = 30
 #: Each bit of what came before an event can double the classes of events, of which there are at most 2^16.
 MAX_BITS_BEFORE = 12
 #: The selectors that compare complex events with each other.
@@ -41,7 +48,7 @@ class Plan:
     window: Window
     chooses: ast.Selector | None  # the selector that chooses among the matches of an end; mostly the automaton has
     shown: Marks  # the variables that the items use
-    related: tuple[Condition, ...]  # what is judged on whole matches: the conditions between events
+    related: Conditions  # what is judged on whole matches: the conditions between events
 
     @property
     def query(self) -> ast.Query:
@@ -63,15 +70,25 @@ class Plan:
         return [frozenset(), *sorted(used, key=sorted)]
 
     @cached_property
+    def actions(self) -> list[Actions]:
+        """What transitions do with registers, by number; 0 is nothing."""
+        used = {t.actions for t in self.automaton.transitions if t.actions}
+        return [NO_ACTIONS, *sorted(used, key=lambda actions: sorted(map(str, actions)))]
+
+    @cached_property
     def final_marks(self) -> list[Marks]:
         """The same once the conditions between events are judged and their variables left out."""
         return list(dict.fromkeys(m & self.shown for m in self.marks)) if self.related else self.marks
 
+    @property
+    def judged(self) -> bool:
+        """Whether some of what the automaton reports is not reported in the end: it counts no matches then."""
+        return bool(self.related) or bool(self.automaton.registers)
+
     @cached_property
     def fingerprint(self) -> str:
         """Tells plans apart whose saved states must not be mixed: other queries, and other rewritings of the same."""
-        related = map(print_condition, self.related)
-        texts = [print_query(self.query), print_pattern(self.steps[-1][1]), *related]
+        texts = [print_query(self.query), print_pattern(self.steps[-1][1]), *map(print_expression, self.related)]
         return hashlib.sha256("\n".join(texts).encode()).hexdigest()
 
 
@@ -80,27 +97,29 @@ def compile_plan(checked: Checked, *, rewriting: bool = True) -> Plan:
     steps = [("as written", checked.query.pattern)]
     checked = _step(steps, "tie by equality", tied(checked)) if rewriting else checked
     checked, related = _without_relations(checked)
-    _step(steps, "take out relations", checked)
+    _step(steps, "move relations", checked)
     steps += rewrite(checked.query.pattern, RULES if rewriting else ())[1:]
     query = checked.query
     try:
         selector, pattern = _peel_selector(query, steps[-1][1])
         pattern, window = peel_windows(pattern)
-        automaton, chooses = build(pattern), None
+        window = bounded(window, pattern)
+        automaton, chooses = pruned(build(pattern)), None
         if selector is ast.Selector.STRICT:
             automaton = strict.construct(automaton)
         elif selector in CHOOSING and not select_.is_settled(selector, pattern):
-            bounded = window != Window() or query.consume is not ast.Consume.NONE
-            automaton, chooses = _select(selector, pattern, automaton, bounded=bounded)
+            limited = window != Window() or query.consume is not ast.Consume.NONE
+            automaton, chooses = _select(selector, pattern, automaton, limited=limited)
         # The items project: determinisation then reports once what agrees on the variables that they use.
         shown = projected(checked.outputs)
-        kept = shown.union(*map(variables_in, related))
+        kept = shown.union(*map(variables_of, related))
         construct = project.construct if chooses is None else project.construct_with_support
         plan = Plan(checked, tuple(steps), fuse_tests(construct(automaton, kept)), window, chooses, shown, related)
         if max(len(plan.predicates), *(len(m.predicates) for m in plan.machines), 0) > MAX_PREDICATES:
             raise Unsupported(query, f"a query with more than {MAX_PREDICATES} different conditions")
         if sum(isinstance(p, Before) for p in plan.predicates) > MAX_BITS_BEFORE:
             raise Unsupported(query, "a query whose selectors ask for so much of what came before")
+        _check_registers(plan)
         if len(plan.marks) > MAX_MARKS:
             raise Unsupported(query, f"a query with more than {MAX_MARKS} different sets of marks")
         return plan
@@ -111,17 +130,19 @@ def compile_plan(checked: Checked, *, rewriting: bool = True) -> Plan:
 
 
 def _select(
-    selector: ast.Selector, pattern: ast.Pattern, p: Automaton, *, bounded: bool
+    selector: ast.Selector, pattern: ast.Pattern, p: Automaton, *, limited: bool
 ) -> tuple[Automaton, ast.Selector | None]:
     """The automaton of a whole query's selector, and the selector where a choice is left for the end of a match.
 
     Where a window or consumption takes early candidates away, a run cannot be compared with those that started
     before it until it ends; unless they do not matter anyway.
     """
+    if p.registers:
+        return p, selector  # what runs can still become depends on values: every match is a candidate
     text = print_pattern(pattern)
     try:
         selected = select_.construct(selector, p, text)
-        if not bounded or not select_.asks_for_earlier_runs(selected, selector, text):
+        if not limited or not select_.asks_for_earlier_runs(selected, selector, text):
             return selected, None
     except TooLarge:
         pass
@@ -129,6 +150,16 @@ def _select(
         return select_.construct_by_start(selector, p), selector
     except TooLarge:
         return p, selector  # every match is a candidate then: as slow as reporting them all
+
+
+def _check_registers(plan: Plan) -> None:
+    """Refuses what no register can keep; a comparison that could be judged on whole matches is not here any more."""
+    if len(plan.automaton.registers) > MAX_REGISTERS:
+        raise Unsupported(plan.query, f"a query that remembers more than {MAX_REGISTERS} values")
+    typing = Typing(plan.checked.schema)
+    checks = [c for actions in plan.actions for c in actions if isinstance(c, Check) and c.operator != "="]
+    if any(t is not None and t.kind is Kind.STRING for t in (typing.infer(c.value) for c in checks)):
+        raise Unsupported(plan.query, "the order of texts of two events, inside an iteration or among choices")
 
 
 def window_of(query: ast.Query, plan: Plan | str) -> Window:
@@ -143,15 +174,15 @@ def _step(steps: list[tuple[str, ast.Pattern]], rule: str, checked: Checked) -> 
     return checked
 
 
-def _without_relations(checked: Checked) -> tuple[Checked, tuple[Condition, ...]]:
-    """The query without conditions that relate events, and those: they are judged on whole matches.
+def _without_relations(checked: Checked) -> tuple[Checked, Conditions]:
+    """The query with its comparisons where registers check them, and the conditions to be judged on whole matches.
 
-    Not where something is decided among complex events before: by a selector, or by consumption.
+    None are where something is decided among complex events before: by a selector, or by consumption.
     """
     query = checked.query
-    if query.consume is not ast.Consume.NONE or query.selector in CHOOSING:
+    pattern, related = take_out(query.pattern, checked.schema)
+    if related and (query.consume is not ast.Consume.NONE or query.selector in CHOOSING):
         return checked, ()
-    pattern, related = take_out(query.pattern)
     return replace(checked, query=replace(query, pattern=pattern)), related
 
 

@@ -21,8 +21,10 @@ from ensue.automata.build import (
     strict,
     unless,
     within_events,
+    within_time,
 )
 from ensue.automata.build.limits import Unsupported
+from ensue.automata.memory import fresh
 from ensue.automata.model import Automaton, TooLarge
 from ensue.language import ast
 from ensue.language.printer import print_pattern
@@ -54,29 +56,30 @@ def _construct(p: ast.Pattern) -> Automaton:
             return as_.construct(build(p.body), p.variable, marks_all=is_atom(p.body))
         case ast.Filter():
             return filter_.construct(p, build(p.body))
-        case ast.Sequence() if p.gap is None:
+        case ast.Sequence():
             return sequence.construct(
                 build(p.left),
                 build(p.right),
                 contiguous=p.contiguous,
+                gap=p.gap,
                 left_optional=nullable(p.left),
                 right_optional=nullable(p.right),
             )
-        case ast.Iteration() if p.gap is None:
-            return iteration.construct(build(p.body), p.low, p.high, contiguous=p.contiguous)
+        case ast.Iteration():
+            return iteration.construct(build(p.body), p.low, p.high, contiguous=p.contiguous, gap=p.gap)
         case ast.Or():
             return or_.construct(build(p.left), build(p.right))
         case ast.And():
-            return and_.construct(build(p.left), build(p.right))
+            return and_.construct(*_apart(build(p.left), build(p.right)))
         case ast.All():
-            return all_.construct(build(p.left), build(p.right), singles(p.left) & singles(p.right))
+            return all_.construct(*_apart(build(p.left), build(p.right)), singles(p.left) & singles(p.right))
         case ast.Unless():
-            return unless.construct(p, build(p.body), build(p.absent))
+            return unless.construct(p, build(p.body), _without_memory(p.absent))
         case ast.NotBetween():
             return not_between.construct(
                 p,
                 build(p.left),
-                build(p.absent),
+                _without_memory(p.absent),
                 build(p.right),
                 left_optional=nullable(p.left),
                 right_optional=nullable(p.right),
@@ -85,14 +88,29 @@ def _construct(p: ast.Pattern) -> Automaton:
             return project.construct(build(p.body), frozenset(p.variables))
         case ast.Within(window=ast.EventCount(count=count)):
             return within_events.construct(build(p.body), count)
+        case ast.Within(window=ast.Interval() as interval):
+            return within_time.construct(build(p.body), interval)
         case ast.Select(selector=ast.Selector.STRICT):
             return strict.construct(build(p.body))
         case ast.Select() if select_.is_settled(p.selector, p.body):
             return build(p.body)
         case ast.Select():
-            return select_.construct(p.selector, build(p.body), print_pattern(p.body))
-        case ast.Sequence() | ast.Iteration() | ast.Within():
-            raise Unsupported(p, "a time interval inside a pattern")
+            return select_.construct(p.selector, _without_memory(p.body), print_pattern(p.body))
         case ast.Optional():
             return build(p.body)  # that it may be left out is the sequence's to say
     raise AssertionError(p)
+
+
+def _apart(p: Automaton, q: Automaton) -> tuple[Automaton, Automaton]:
+    """The two with registers of their own: they run side by side."""
+    names = fresh(p.registers, q.registers)
+    clash = {r: next(names) for r in sorted(p.registers & q.registers)}
+    return p, q.renamed(clash)
+
+
+def _without_memory(p: ast.Pattern) -> Automaton:
+    """The automaton of a pattern of which all runs are followed at once, as sets of states."""
+    made = build(p)
+    if made.registers:
+        raise Unsupported(p, "events being compared, or their times, in what is absent or in a choice inside a pattern")
+    return made

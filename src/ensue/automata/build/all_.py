@@ -6,11 +6,11 @@ whenever one side marks it the other must as well.
 
 from collections.abc import Iterator
 
-from ensue.automata.model import NO_MARKS, Automaton, Builder, Marks
+from ensue.automata.model import UNMARKED, Automaton, Builder, Label, Marks
 from ensue.automata.predicates import ALWAYS, Guard, conjunction
 
 _WAITING, _DONE = -1, -2
-_Move = tuple[Guard, Marks, int]
+_Move = tuple[Guard, Label, int]
 
 
 def construct(p: Automaton, q: Automaton, shared: Marks) -> Automaton:
@@ -20,13 +20,13 @@ def construct(p: Automaton, q: Automaton, shared: Marks) -> Automaton:
     stack = [start]
     while stack:
         pair = stack.pop()
-        for g1, m1, a in _moves(p, pair[0]):
-            for g2, m2, b in _moves(q, pair[1]):
-                guard = conjunction(g1, g2) if m1 & shared == m2 & shared else None
+        for g1, one, a in _moves(p, pair[0]):
+            for g2, other, b in _moves(q, pair[1]):
+                guard = conjunction(g1, g2) if one.marks & shared == other.marks & shared else None
                 if guard is None or (a, b) == start:
                     continue
                 final = (a in p.finals and (b in q.finals or b == _DONE)) or (a == _DONE and b in q.finals)
-                made.add("start" if pair == start else pair, guard, m1 | m2, (a, b), final=final)
+                made.add("start" if pair == start else pair, guard, one.joined(other), (a, b), final=final)
                 if (a, b) not in seen:
                     seen.add((a, b))
                     stack.append((a, b))
@@ -35,9 +35,9 @@ def construct(p: Automaton, q: Automaton, shared: Marks) -> Automaton:
 
 def _moves(side: Automaton, state: int) -> Iterator[_Move]:
     if state in (_WAITING, _DONE):
-        yield ALWAYS, NO_MARKS, state
+        yield ALWAYS, UNMARKED, state
     if state in side.finals:
-        yield ALWAYS, NO_MARKS, _DONE
+        yield ALWAYS, UNMARKED, _DONE
     if state != _DONE:
         for t in side.outgoing.get(0 if state == _WAITING else state, ()):
-            yield t.guard, t.marks, t.target
+            yield t.guard, t.label, t.target

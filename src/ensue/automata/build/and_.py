@@ -16,7 +16,9 @@ def construct(p: Automaton, q: Automaton) -> Automaton:
                 if guard is None:
                     continue
                 target = (t.target, u.target)
-                made.add((a, b), guard, t.marks, target, final=t.target in p.finals and u.target in q.finals)
+                made.add(
+                    (a, b), guard, t.label.joined(u.label), target, final=t.target in p.finals and u.target in q.finals
+                )
                 if target not in seen:
                     seen.add(target)
                     stack.append(target)

@@ -1,4 +1,4 @@
-"""`p FILTER f` with conditions that concern one event each.
+"""`p FILTER f` with conditions that concern one event each, or compare two (`compare.py`).
 
 `f` is a conjunction of clauses, a clause a disjunction of parts, and a part says something of every event that one
 variable marks (or, under NOT x[g], of some event). Since the choices from different sets are independent, "every
@@ -10,15 +10,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ensue.automata.build import compare
 from ensue.automata.build.limits import check_predicates
 from ensue.automata.model import Automaton, Builder, Transition
 from ensue.automata.predicates import Guard, Test, cells, conjunction, implied, predicates_of
 from ensue.language import ast
 from ensue.logic.clauses import Clause, Part, clauses_of
+from ensue.logic.comparisons import split
+from ensue.logic.scope import singles
 
 
 def construct(p: ast.Filter, body: Automaton) -> Automaton:
-    for clause in clauses_of(p):
+    comparisons, rest = split(p)
+    for comparison in comparisons:
+        body = compare.construct(comparison, body, singles(p.body))
+    for clause in clauses_of(rest) if rest is not None else ():
         every = [part for part in clause if not part.exists]
         body = _guarded(body, every[0]) if len(clause) == len(every) == 1 else _monitored(p, body, clause)
     return body
@@ -33,7 +39,7 @@ def _guarded(body: Automaton, part: Part) -> Automaton:
     made = Builder(0)
     for t in body.transitions:
         guard = conjunction(t.guard, _test(part)) if part.variable in t.marks else t.guard
-        made.add(t.source, guard, t.marks, t.target, final=t.target in body.finals)
+        made.add(t.source, guard, t.label, t.target, final=t.target in body.finals)
     return made.build()
 
 
@@ -76,7 +82,7 @@ def _monitored(p: ast.Filter, body: Automaton, clause: Clause) -> Automaton:
                 guard = conjunction(t.guard, cell)
                 target = (t.target, following)
                 made.add(
-                    (state, monitor), guard, t.marks, target, final=following.accepts() and t.target in body.finals
+                    (state, monitor), guard, t.label, target, final=following.accepts() and t.target in body.finals
                 )
                 if guard is not None and target not in seen:
                     seen.add(target)

@@ -1,27 +1,37 @@
-"""`p+`, `p:+`, `p{n,m}`, `p:{n,m}`: a copy of `p` for each round that must be told apart; the last one may loop."""
+"""`p+`, `p:+`, `p{n,m}`, `p:{n,m}`: a copy of `p` for each round that must be told apart; the last one may loop.
 
-from ensue.automata.model import NO_MARKS, Automaton, Builder
+A gap `+[I]` is a clock, reset where a round ends and checked where the next one starts.
+"""
+
+from ensue.automata.build.sequence import gap_actions
+from ensue.automata.model import UNMARKED, Automaton, Builder
 from ensue.automata.predicates import ALWAYS
+from ensue.language.ast import Interval
 
 
-def construct(p: Automaton, low: int, high: int | None, *, contiguous: bool) -> Automaton:
+def construct(p: Automaton, low: int, high: int | None, *, contiguous: bool, gap: Interval | None = None) -> Automaton:
     rounds = low if high is None else high
+    reset, check = gap_actions(gap, p)
     made = Builder((1, 0))
+
+    def following(k: int) -> int | None:
+        return k + 1 if k < rounds else (k if high is None else None)
+
     for k in range(1, rounds + 1):
-        after = k + 1 if k < rounds else (k if high is None else None)  # the round that may follow
+        after = following(k)
         for t in p.transitions:
             ends = t.target in p.finals
-            made.add((k, t.source), t.guard, t.marks, (k, t.target), final=ends and k >= low)
+            made.add((k, t.source), t.guard, t.label, (k, t.target), final=ends and k >= low)
             if ends and after is not None:
-                made.add((k, t.source), t.guard, t.marks, ("wait", after))
+                made.add((k, t.source), t.guard, t.also(*reset), ("wait", after))
         if after is None:
             continue
         if not contiguous:
-            made.add(("wait", after), ALWAYS, NO_MARKS, ("wait", after))
+            made.add(("wait", after), ALWAYS, UNMARKED, ("wait", after))
         for t in p.outgoing.get(0, ()):
             ends = t.target in p.finals
-            made.add(("wait", after), t.guard, t.marks, (after, t.target), final=ends and after >= low)
-            following = after + 1 if after < rounds else (after if high is None else None)
-            if ends and following is not None:
-                made.add(("wait", after), t.guard, t.marks, ("wait", following))
+            made.add(("wait", after), t.guard, t.also(*check), (after, t.target), final=ends and after >= low)
+            next_round = following(after)
+            if ends and next_round is not None:
+                made.add(("wait", after), t.guard, t.also(*check, *reset), ("wait", next_round))
     return made.build()

@@ -8,5 +8,5 @@ def construct(p: Automaton, q: Automaton) -> Automaton:
     for side, automaton in (("p", p), ("q", q)):
         for t in automaton.transitions:
             source = "start" if t.source == 0 else (side, t.source)
-            made.add(source, t.guard, t.marks, (side, t.target), final=t.target in automaton.finals)
+            made.add(source, t.guard, t.label, (side, t.target), final=t.target in automaton.finals)
     return made.build()

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 
-from ensue.automata.model import NO_MARKS, Automaton, Builder, Marks, TooLarge, Transition
+from ensue.automata.model import UNMARKED, Automaton, Builder, Label, TooLarge, Transition
 from ensue.automata.predicates import ALWAYS, Guard, Machine, conjunction, machines_of, predicates_of
 from ensue.automata.splitting import ALL_EVENTS, Cell, Splitter
 from ensue.language import ast
@@ -113,7 +113,7 @@ class _State:
     accepted: bool
 
 
-_Move = tuple[Guard, Marks, _State]
+_Move = tuple[Guard, Label, _State]
 
 
 class _Rivalry:
@@ -122,7 +122,7 @@ class _Rivalry:
     def __init__(self, selector: ast.Selector, p: Automaton) -> None:
         self._selector = selector
         self._p = p
-        waiting = Transition(0, ALWAYS, NO_MARKS, 0)
+        waiting = Transition(0, ALWAYS, UNMARKED, 0)
         self._moves = {**p.outgoing, 0: [*p.outgoing.get(0, ()), waiting]}
         self._splitter = Splitter([ALWAYS, *(t.guard for t in p.transitions)])
         self._bits = {state: [self._splitter.bit(t.guard) for t in moves] for state, moves in self._moves.items()}
@@ -136,8 +136,8 @@ class _Rivalry:
         stack: list[_State] = []
 
         def add(source: object, also: Guard, moves: Iterable[_Move]) -> None:
-            for guard, marks, target in moves:
-                made.add(source, conjunction(guard, also), marks, target, final=target.accepted)
+            for guard, label, target in moves:
+                made.add(source, conjunction(guard, also), label, target, final=target.accepted)
                 if target not in seen:
                     seen.add(target)
                     stack.append(target)
@@ -159,7 +159,7 @@ class _Rivalry:
                 beaten = any(r is Relation.BETTER and s in p.finals for s, r in after)
                 accepted = t.target in p.finals and not beaten
                 if accepted or t.target in p.outgoing:
-                    yield cell, t.marks, _State(t.target, self._that_matter(t.target, after), accepted)
+                    yield cell, t.label, _State(t.target, self._that_matter(t.target, after), accepted)
 
     def earlier(self, name: str) -> tuple[Machine, list[Competitors]]:
         """The machine of what runs have come to that started earlier, and the competitors that each state means."""

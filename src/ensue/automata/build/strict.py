@@ -12,5 +12,5 @@ def construct(p: Automaton) -> Automaton:
             if t.marks and phase == _AFTER:
                 continue
             following = _MARKING if t.marks else {_BEFORE: _BEFORE}.get(phase, _AFTER)
-            made.add((t.source, phase), t.guard, t.marks, (t.target, following), final=t.target in p.finals)
+            made.add((t.source, phase), t.guard, t.label, (t.target, following), final=t.target in p.finals)
     return made.build()

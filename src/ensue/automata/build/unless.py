@@ -18,7 +18,7 @@ def construct(part: ast.Node, p: Automaton, absent: Automaton) -> Automaton:
             for cell, after in watcher.steps(watched):
                 guard = conjunction(t.guard, cell)
                 target = (t.target, after)
-                made.add((state, watched), guard, t.marks, target, final=t.target in p.finals)
+                made.add((state, watched), guard, t.label, target, final=t.target in p.finals)
                 if guard is not None and target not in seen:
                     seen.add(target)
                     stack.append(target)

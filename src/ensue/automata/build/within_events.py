@@ -9,6 +9,6 @@ def construct(p: Automaton, count: int) -> Automaton:
     for taken in range(count):
         for state in level:
             for t in p.outgoing.get(state, ()):
-                made.add((state, taken), t.guard, t.marks, (t.target, taken + 1), final=t.target in p.finals)
+                made.add((state, taken), t.guard, t.label, (t.target, taken + 1), final=t.target in p.finals)
         level = {t.target for state in level for t in p.outgoing.get(state, ())}
     return made.build()

@@ -1,0 +1,121 @@
+"""Which registers matter where: what no later check reads is not stored, and runs that differ only in it are one.
+
+A register is live in a state if some run from there checks it, or stores what depends on it, before it is stored anew.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from ensue.automata.memory import Action, Check, Clear, Keep, Register, Since, Store
+from ensue.automata.model import Automaton, Transition
+
+Registers = frozenset[Register]
+_NONE: Registers = frozenset()
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Of each state: the registers that are live in it, and those in which something is stored on every way to it."""
+
+    live: Mapping[int, Registers]
+    stored: Mapping[int, Registers]
+
+
+def analysed(automaton: Automaton) -> Memory:
+    return Memory(_live(automaton), _stored(automaton))
+
+
+def pruned(automaton: Automaton) -> Automaton:
+    """The automaton without stores that nothing reads and without clearing what is clear.
+
+    >>> from ensue.automata.build import build
+    >>> from ensue.automata.printer import print_automaton
+    >>> from ensue.language.parser import parse_pattern
+    >>> pattern = parse_pattern("A AS x ;[<= 1 s] B AS y FILTER x.id = y.id")
+    >>> print("\\n".join(print_automaton(pruned(build(pattern)))))
+    0 -> 1  A / A, x; $1 := time; $2 := id
+    1 -> 1  true /
+    1 -> 2* B & $2 = id & time since $1 in [<= 1 s] / B, y
+    """
+    live = _live(automaton)
+    maybe = _maybe_stored(automaton)
+
+    def kept(t: Transition) -> Iterator[Action]:
+        cleared = {a.register for a in t.actions if isinstance(a, Clear)}
+        for a in t.actions:
+            if isinstance(a, Check | Since):
+                if a.register in maybe[t.source]:
+                    yield a
+            elif a.register not in live[t.target]:
+                continue
+            elif isinstance(a, Store):
+                yield replace(a, keep=Keep.NEW) if a.register in cleared else a
+            elif a.register in maybe[t.source] - {b.register for b in t.actions if isinstance(b, Store)}:
+                yield a
+
+    found = automaton.relabelled(kept)
+    return found if found == automaton else pruned(found)
+
+
+def _live(automaton: Automaton) -> dict[int, Registers]:
+    live: dict[int, Registers] = defaultdict(lambda: _NONE)
+    changed = True
+    while changed:
+        changed = False
+        for t in automaton.transitions:
+            needed = live[t.source] | (live[t.target] - _replaced(t.actions)) | _read(t.actions)
+            if needed != live[t.source]:
+                live[t.source] = needed
+                changed = True
+    return live
+
+
+def _read(actions: Iterable[Action]) -> Registers:
+    cleared = {a.register for a in actions if isinstance(a, Clear)}
+    checked = {a.register for a in actions if isinstance(a, Check | Since)}
+    compared = {a.register for a in actions if isinstance(a, Store) and a.keep is not Keep.NEW}
+    return frozenset(checked | (compared - cleared))
+
+
+def _replaced(actions: Iterable[Action]) -> Registers:
+    """The registers whose value before the transition does not matter after it."""
+    return frozenset(
+        a.register for a in actions if isinstance(a, Clear) or (isinstance(a, Store) and a.keep is Keep.NEW)
+    )
+
+
+def _maybe_stored(automaton: Automaton) -> dict[int, Registers]:
+    found: dict[int, Registers] = defaultdict(lambda: _NONE)
+    changed = True
+    while changed:
+        changed = False
+        for t in automaton.transitions:
+            after = found[t.target] | _after(found[t.source], t.actions)
+            if after != found[t.target]:
+                found[t.target] = after
+                changed = True
+    return found
+
+
+def _stored(automaton: Automaton) -> dict[int, Registers]:
+    """By shrinking from all registers: what is stored on every way to a state."""
+    everything = automaton.registers
+    found = {0: _NONE, **{t.target: everything for t in automaton.transitions}}
+    changed = True
+    while changed:
+        changed = False
+        for t in automaton.transitions:
+            after = found[t.target] & _after(found.get(t.source, everything), t.actions)
+            if after != found[t.target]:
+                found[t.target] = after
+                changed = True
+    return found
+
+
+def _after(before: Registers, actions: Iterable[Action]) -> Registers:
+    cleared = {a.register for a in actions if isinstance(a, Clear)}
+    stored = {a.register for a in actions if isinstance(a, Store)}
+    return (before - cleared) | stored

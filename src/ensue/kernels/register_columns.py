@@ -1,0 +1,183 @@
+"""What checks and stores need of each event, as columns of integers whose order is that of the values.
+
+A check of a register is a range: `x.v < y.v` at an event of `y` asks what is stored to lie below its `v`. So whatever
+is compared, the kernel compares integers with two bounds.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ensue.automata.memory import Check, Condition, Register, Since, Store
+from ensue.errors import EngineError
+from ensue.events import EventStream, one_chunk
+from ensue.kernels.keys import TextNumbers, numbered_texts
+from ensue.kernels.masks import values_of
+from ensue.kernels.ordered import LEAST, NULL
+from ensue.kernels.remember import Columns
+from ensue.language import ast
+from ensue.schema import Kind, value_type
+
+Integers = npt.NDArray[np.int64]
+_GREATEST = int(np.iinfo(np.int64).max)
+_NONE: Integers = np.zeros((0, 0), dtype=np.int64)
+NO_COLUMNS = Columns(_NONE, _NONE, _NONE)
+
+
+class RegisterColumns:
+    """Makes the columns of each batch. Texts are numbered as they occur, for all registers alike."""
+
+    def __init__(self, checks: Sequence[Condition], stores: Sequence[Store], tick: int | None) -> None:
+        self._checks, self._stores = checks, stores
+        self._tick = tick
+        self.texts = TextNumbers()
+        self._expressions: dict[Register, list[ast.Expression]] = defaultdict(list)
+        for a in (*checks, *stores):
+            if not isinstance(a, Since) and a.value is not None and a.value not in self._expressions[a.register]:
+                self._expressions[a.register].append(a.value)
+
+    @property
+    def clocks(self) -> bool:
+        """Whether times are compared."""
+        return any(isinstance(c, Since) for c in self._checks)
+
+    def of(self, events: EventStream, kept: Integers | None) -> Columns:
+        """The columns at the events, or at those of them that are kept."""
+        if not self._checks and not self._stores:
+            return NO_COLUMNS
+        table = events.table if kept is None else events.table.take(pa.array(kept))
+        values = {r: self._values(expressions, table) for r, expressions in self._expressions.items()}
+        times = (events.times if kept is None else events.times[kept]) if self.clocks else None
+        if times is not None and len(times) and times[0] < LEAST:
+            raise EngineError("times of -2^63 steps cannot be compared: they stand for what is missing")
+        ranges = [
+            _range(c.operator, values[c.register][c.value])
+            if isinstance(c, Check)
+            else _since(c.interval, times, self._tick)
+            for c in self._checks
+        ]
+        stored = [times if s.value is None else values[s.register][s.value] for s in self._stores]
+        columns = ([least for least, _ in ranges], [greatest for _, greatest in ranges], stored)
+        return Columns(*(np.array(part, dtype=np.int64).reshape(len(part), len(table)) for part in columns))
+
+    def _values(self, expressions: list[ast.Expression], table: pa.Table) -> dict[ast.Expression, Integers]:
+        """What the expressions give, as integers that compare with each other."""
+        arrays = {e: _evaluated(e, table) for e in expressions}
+        return dict(zip(arrays, self._as_integers(list(arrays.values())), strict=True))
+
+    def _as_integers(self, arrays: list[pa.Array]) -> list[Integers]:
+        kinds = {value_type(a.type).kind for a in arrays} - {Kind.NULL}
+        if kinds == {Kind.STRING}:
+            convert: Callable[[pa.Array], Integers] = self._numbers_of_texts
+        elif Kind.FLOAT in kinds:
+            convert = _of_floats
+        elif kinds & {Kind.TIMESTAMP, Kind.DURATION}:
+            arrays, convert = _in_one_unit(arrays), _of_integers
+        else:
+            convert = _of_integers
+        return [_or_null(a, convert) for a in arrays]
+
+    def _numbers_of_texts(self, array: pa.Array) -> Integers:
+        return numbered_texts(array, self.texts)
+
+
+def _evaluated(e: ast.Expression, table: pa.Table) -> pa.Array:
+    names = {n.name for n in ast.find(e, ast.Name)}
+    return values_of(e, {n: one_chunk(table.column(n)) for n in names}, len(table))
+
+
+def _or_null(array: pa.Array, convert: Callable[[pa.Array], Integers]) -> Integers:
+    if pa.types.is_null(array.type):
+        return np.full(len(array), NULL, dtype=np.int64)
+    found = convert(array)
+    if array.null_count:
+        found = np.where(pc.is_null(array).to_numpy(zero_copy_only=False), NULL, found)
+    return found
+
+
+def _of_integers(array: pa.Array) -> Integers:
+    if pa.types.is_boolean(array.type):
+        array = array.cast(pa.int8())
+    if not pa.types.is_integer(array.type):
+        array = array.cast(pa.int32() if pa.types.is_date32(array.type) else pa.int64())
+    found: Integers = array.fill_null(0).cast(pa.int64()).to_numpy(zero_copy_only=False)
+    if len(found) and found.min() < LEAST:
+        raise EngineError("a value of -2^63 cannot be compared between events: it stands for what is missing")
+    return found
+
+
+def _of_floats(array: pa.Array) -> Integers:
+    """The bits of floats, so turned that their order is that of integers; NaN compares with nothing, as NULL."""
+    floats = array.cast(pa.float64(), safe=False).fill_null(0.0).to_numpy(zero_copy_only=False) + 0.0
+    bits = floats.view(np.int64)
+    found = np.where(bits < 0, bits ^ _GREATEST, bits)
+    return np.where(np.isnan(floats), NULL, found)
+
+
+def _in_one_unit(arrays: list[pa.Array]) -> list[pa.Array]:
+    """Times and durations in the finest unit that one of them has; what the reference gave is in nanoseconds."""
+    types = {a.type for a in arrays if not pa.types.is_null(a.type)}
+    if len(types) <= 1:
+        return arrays
+    units = [t.unit if hasattr(t, "unit") else ("ns" if pa.types.is_integer(t) else "ms") for t in types]
+    unit = max(units, key=("s", "ms", "us", "ns").index)
+    duration = any(pa.types.is_duration(t) for t in types)
+    zone = next((t.tz for t in types if pa.types.is_timestamp(t)), None)
+    common = pa.duration(unit) if duration else pa.timestamp(unit, zone)
+    try:
+        return [a if pa.types.is_null(a.type) or pa.types.is_integer(a.type) else a.cast(common) for a in arrays]
+    except pa.ArrowInvalid as e:
+        raise EngineError(f"times of different units cannot be compared: {e}") from None
+
+
+def _range(operator: str, value: Integers) -> tuple[Integers, Integers]:
+    """The least and the greatest stored value that compares so with the event's; none does where that is NULL."""
+    least, greatest = np.full_like(value, LEAST), np.full_like(value, _GREATEST)
+    none = value == NULL
+    match operator:
+        case "=":
+            least = greatest = value
+        case "<":
+            greatest = np.where(none, value, value - 1)
+        case "<=":
+            greatest = value
+        case ">":
+            none |= value == _GREATEST
+            least = np.where(none, value, value + 1)
+        case ">=":
+            least = value
+    return np.where(none, _GREATEST, least), np.where(none, LEAST, greatest)
+
+
+def _since(interval: ast.Interval, times: Integers | None, tick: int | None) -> tuple[Integers, Integers]:
+    """The earliest and the latest stored time from which on the time that has passed lies in the interval."""
+    assert times is not None
+    assert tick is not None, "a query that compares times runs over a stream whose unit is known"
+    shortest, longest = _ticks(interval.low, tick, shortest=True), _ticks(interval.high, tick, shortest=False)
+    return _before(times, longest, LEAST), _before(times, shortest, LEAST - 1)
+
+
+def _before(times: Integers, ticks: int | None, otherwise: int) -> Integers:
+    """So much earlier than each time; where there is no such time, or no bound, something earlier than all."""
+    if ticks is None or ticks > _GREATEST:
+        return np.full_like(times, otherwise)
+    with np.errstate(over="ignore"):
+        return np.where(times >= LEAST + ticks if ticks >= 0 else True, times - ticks, otherwise)
+
+
+def _ticks(bound: ast.Bound | None, tick: int, *, shortest: bool) -> int | None:
+    """The shortest or the longest whole number of steps that the bound allows."""
+    if bound is None:
+        return 0 if shortest else None
+    length = bound.duration.nanoseconds() / tick
+    whole = length.numerator // length.denominator
+    exact = whole == length
+    if shortest:
+        return whole if exact and bound.inclusive else whole + 1
+    return whole - 1 if exact and not bound.inclusive else whole

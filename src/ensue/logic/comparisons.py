@@ -1,0 +1,82 @@
+"""Conditions that compare one event with another: what registers can check.
+
+    y.price > x.price * 1.05        one side speaks of y alone, the other of x alone
+
+Such a comparison is checked as soon as its second event arrives; of the first only a value need be remembered.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ensue.language import ast
+from ensue.logic.classify import conjuncts_of
+from ensue.logic.scope import always_marked, bindings, chosen_of, variables_of
+from ensue.logic.types import Typing
+from ensue.logic.window import looks_back
+from ensue.schema import Kind, Schema
+
+#: Each operator, and the one with its sides exchanged.
+MIRRORED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """`left operator right`: the sides speak of one variable each, and not of the same one."""
+
+    condition: ast.Expression
+    left: ast.Expression
+    operator: str
+    right: ast.Expression
+
+    @property
+    def variables(self) -> tuple[str, str]:
+        (x,), (y,) = variables_of(self.left), variables_of(self.right)
+        return x, y
+
+    def mirrored(self) -> Comparison:
+        return Comparison(self.condition, self.right, MIRRORED[self.operator], self.left)
+
+
+def comparison(e: ast.Expression, schema: Schema | None = None) -> Comparison | None:
+    """The condition as a comparison, if it is one. Texts have no order that a register could keep."""
+    if not (isinstance(e, ast.Binary) and e.operator in MIRRORED):
+        return None
+    sides = variables_of(e.left), variables_of(e.right)
+    if any(len(variables) != 1 for variables in sides) or sides[0] == sides[1] or not is_plain(e):
+        return None
+    typing = Typing(schema)
+    kinds = {t.kind for side in (e.left, e.right) if (t := typing.infer(side)) is not None}
+    if Kind.OTHER in kinds or (Kind.STRING in kinds and e.operator != "="):
+        return None
+    return Comparison(e, e.left, e.operator, e.right)
+
+
+def is_plain(e: ast.Expression) -> bool:
+    """Without look-back, and without `x[g]`, which speaks of all events of a set at once."""
+    return not any(ast.find(e, ast.Each)) and not looks_back(e)
+
+
+def can_be_split(p: ast.Filter) -> bool:
+    """Whether `p FILTER f AND g` is `p FILTER f FILTER g`: a filter holds as a whole where a variable marks nothing."""
+    conjuncts = conjuncts_of(p.condition)
+    chosen = chosen_of(p.condition)
+    return chosen & bindings(p.body).keys() <= always_marked(p.body) or all(chosen_of(c) == chosen for c in conjuncts)
+
+
+def split(p: ast.Filter) -> tuple[list[Comparison], ast.Filter | None]:
+    """The comparisons of the filter between events of its own pattern, and the filter with what is left."""
+    conjuncts = conjuncts_of(p.condition) if can_be_split(p) else [p.condition]
+    own = bindings(p.body).keys()
+    found = {c: made for c in conjuncts if variables_of(c) <= own and (made := comparison(c)) is not None}
+    return list(found.values()), with_conjuncts(p, [c for c in conjuncts if c not in found])
+
+
+def with_conjuncts(p: ast.Filter, conjuncts: list[ast.Expression]) -> ast.Filter | None:
+    """The filter with these conditions; None where there are none."""
+    if not conjuncts:
+        return None
+    condition = conjuncts[0]
+    for c in conjuncts[1:]:
+        condition = ast.Binary("AND", condition, c, span=p.condition.span)
+    return ast.Filter(p.body, condition, span=p.span)
