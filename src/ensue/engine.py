@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ensue.errors import Problem, ProblemKind, QueryError
 from ensue.events import EventStream
 from ensue.found import Found, joined
 from ensue.language import ast
@@ -38,7 +39,16 @@ Progress = Callable[[int, int], None]
 
 def evaluate(checked: Checked, stream: EventStream, progress: Progress | None = None) -> Found:
     """The complex events that a query reports, in the order of their ends."""
-    return run_plan(compile_plan(checked), stream, progress=progress)
+    return run_plan(plan_of(checked), stream, progress=progress)
+
+
+def plan_of(checked: Checked, *, rewriting: bool = True) -> Plan:
+    """The plan of a query; raises QueryError where the automaton engine does not evaluate a part of it."""
+    for absence in ast.find(checked.query.pattern, ast.NotAfter):
+        message = "the automaton engine does not evaluate an absence with a deadline"
+        problem = Problem(ProblemKind.UNSUPPORTED, message, absence.span, "engine='auto' takes one that does")
+        raise QueryError(checked.text, [problem])
+    return compile_plan(checked, rewriting=rewriting)
 
 
 def run_plan(

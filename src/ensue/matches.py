@@ -22,7 +22,7 @@ from ensue.language.printer import print_expression
 from ensue.logic.check import Checked
 from ensue.logic.functions import AGGREGATES
 from ensue.logic.outputs import Output
-from ensue.logic.scope import singles, variables_of
+from ensue.logic.scope import named_in, singles
 from ensue.reference.expressions import Events, Expressions, Scope
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ class Matches:
         """The values of an item, by the reference."""
         expressions = Expressions(Events(self._stream, []))
         single = singles(self._checked.query.pattern)
-        marks = {x: self._marks_of(x) for x in variables_of(e) | {n.name for n in ast.find(e, ast.Name)}}
+        marks = {x: self._marks_of(x) for x in named_in(e) | {n.name for n in ast.find(e, ast.Name)}}
         found = []
         for m in range(len(self)):
             sets = {x: mark.of(m).tolist() for x, mark in marks.items()}

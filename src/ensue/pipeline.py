@@ -27,7 +27,7 @@ from ensue.logic.classify import classify
 from ensue.logic.outputs import attributes_used
 from ensue.logic.tied import tied
 from ensue.matches import Matches
-from ensue.plan import Plan, compile_plan
+from ensue.plan import Plan
 
 Progress = Callable[[int, int], None]
 
@@ -48,7 +48,7 @@ def evaluate_auto(checked: Checked, stream: EventStream, progress: Progress | No
 def plan_or_reason(checked: Checked) -> Plan | str:
     """The automaton engine's plan of a query, or why it has none."""
     try:
-        return compile_plan(checked)
+        return automaton.plan_of(checked)
     except QueryError as e:
         if any(p.kind is not ProblemKind.UNSUPPORTED for p in e.problems):
             raise

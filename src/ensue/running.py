@@ -24,6 +24,7 @@ from ensue.logic.tied import tied
 from ensue.matches import Matches
 from ensue.parcel import parcel, table_bytes, table_of, unparcel
 from ensue.plan import Plan
+from ensue.reference.running import ReferenceRunner
 from ensue.related import finished
 
 Positions = npt.NDArray[np.int64]
@@ -41,8 +42,11 @@ class Engine(Protocol):
     def push(self, events: EventStream) -> Found:
         """The matches that end in these events, which follow those of earlier calls."""
 
-    def pass_time(self, time: int) -> None:
-        """No later event is before this time: what windows have left behind by then may go."""
+    def pass_time(self, time: int) -> Found | None:
+        """No later event is before this time: what windows have left behind by then may go.
+
+        Gives the matches that waited for a deadline which has passed now, if the query has one.
+        """
 
     def referenced(self) -> Positions:
         """The events that matches of later batches can still speak of, in stream order."""
@@ -58,13 +62,13 @@ def engine_for(checked: Checked, plan: Plan | str, tick: int | None, given: int 
         from ensue.kernels.runner import Runner  # numba is loaded where it is used
 
         return Runner(plan, tick, given=given)
-    from ensue.reference.running import ReferenceRunner
-
     return ReferenceRunner(checked, tick)
 
 
 class RunningQuery:
     """One query over one stream: `push` gives the rows of the matches that end in each batch.
+
+    Of a query that ends in an absence with a deadline, `push` and `pass_time` give those whose deadline has passed.
 
     `plan` is the automaton engine's, or why it has none; `given` are the predicates that come evaluated with the
     events (see `EventStream.words`).
@@ -75,6 +79,7 @@ class RunningQuery:
         self._look_back = ItemLookBack(checked)
         self._checked = self._look_back.checked
         self._plan = plan
+        self._tick = tick
         self._shown = attributes_kept(self._checked, plan)
         self._position = 0
         self._kept: pa.Table | None = None  # with each event's time and place in the stream
@@ -91,20 +96,33 @@ class RunningQuery:
         new = self._to_keep(self._look_back.extended(events))
         self._position += len(events)
         kept = self._kept = new if self._kept is None else pa.concat_tables([self._kept, new])
-        places = kept.column(_PLACE).to_numpy()
-        found = found.moved(lambda p: np.searchsorted(places, p))
-        stream = _stream(kept, events.tick)
-        if isinstance(self._plan, Plan):
-            found = finished(found, self._plan, stream)
-        rows = Matches(self._checked, stream, found).to_arrow()
+        rows = self._rows(found, kept)
         if len(kept) > 2 * self._few:
             self._forget()
             self._few = max(_FEW, len(self._kept))
         return rows
 
-    def pass_time(self, time: int) -> None:
-        """No later event is before this time, which is in the unit of the events' times."""
-        self._engine.pass_time(time)
+    def pass_time(self, time: int) -> pa.Table | None:
+        """No later event is before this time, which is in the unit of the events' times.
+
+        Gives the rows of the matches whose deadline has passed now, if any.
+        """
+        found = self._engine.pass_time(time)
+        return self._rows(found, self._kept) if found is not None and len(found) else None
+
+    @property
+    def next_due(self) -> int | None:
+        """The time by which `pass_time` may give rows; None where it gives none without new events."""
+        return self._engine.next_due if isinstance(self._engine, ReferenceRunner) else None
+
+    def _rows(self, found: Found, kept: pa.Table) -> pa.Table:
+        """The rows of matches over the kept events."""
+        places = kept.column(_PLACE).to_numpy()
+        found = found.moved(lambda p: np.searchsorted(places, p))
+        stream = _stream(kept, self._tick)
+        if isinstance(self._plan, Plan):
+            found = finished(found, self._plan, stream)
+        return Matches(self._checked, stream, found).to_arrow()
 
     def _to_keep(self, events: EventStream) -> pa.Table:
         """The events with the columns that rows of matches show."""

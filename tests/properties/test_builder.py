@@ -2,7 +2,7 @@
 
 import pytest
 
-from ensue.language.builder import ANY, attribute, call, select, types, variables
+from ensue.language.builder import ANY, attribute, call, lastof, select, types, variables
 from ensue.language.parser import parse_expression, parse_pattern, parse_query
 
 A, B, C = types("A", "B", "C")
@@ -42,6 +42,8 @@ EXPRESSIONS = [
     (x.each(attribute("v") > 1), "x[v > 1]"),
     (call("PREV", x.v, 2) > 0, "prev(x.v, 2) > 0"),
     (call("count", x), "count(x)"),
+    (x.v > lastof(x).v, "x.v > LASTOF(x).v"),
+    (lastof(x)["odd name"] > call("avg", y.v), "LASTOF(x).`odd name` > avg(y.v)"),
     (x.v == None, "x.v = NULL"),  # noqa: E711  # it builds an expression
     (x.flag == True, "x.flag = TRUE"),  # noqa: E712
     (x.v == -1, "x.v = -1"),
@@ -72,6 +74,8 @@ PATTERNS = [
     (A.all(B), "A ALL B"),
     ((A >> B).unless(C), "A ; B UNLESS C"),
     (A.without(C, then=B), "A ; NOT C ; B"),
+    (A.not_followed_by(B, "10 min"), "A ; NOT B WITHIN 10 min"),
+    ((A | C).not_followed_by(B, "< 10 min"), "(A OR C) ; NOT B WITHIN [< 10 min]"),
     (A.repeated(), "A+"),
     (A.repeated(directly=True), "A:+"),
     (A.repeated(gap="1 s"), "A+[<= 1 s]"),

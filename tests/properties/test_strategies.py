@@ -9,7 +9,8 @@ from membership import shown, singles
 from ensue.language import ast
 from ensue.language.printer import print_query
 from ensue.logic.check import check
-from ensue.logic.scope import bindings, free
+from ensue.logic.functions import AGGREGATES
+from ensue.logic.scope import aggregates_of, bindings, free
 from ensue.schema import Schema
 
 SCHEMA = Schema.of(strategies.EVENT_SCHEMA)
@@ -48,7 +49,9 @@ def test_random_queries_have_every_operator_and_clause():
     rng = Random(0)
     queries = [strategies.random_query(rng) for _ in range(1000)]
     kinds = {type(node) for query in queries for node in ast.walk(query)}
-    assert kinds >= set(ast.Pattern.__subclasses__())
+    assert kinds >= {*ast.Pattern.__subclasses__(), ast.LastOf}
+    filters = [f for query in queries for f in ast.find(query.pattern, ast.Filter)]
+    assert {a.function for f in filters for a in aggregates_of(f.condition)} == set(AGGREGATES) - {"collect"}
     assert {query.selector for query in queries} == set(ast.Selector)
     assert {query.consume for query in queries} == set(ast.Consume)
     assert {query.limit for query in queries} == {None, 1, 2, 3}

@@ -145,6 +145,7 @@ def batches_of(keys: Any, count: int = 120, each: int = 20) -> list[list[dict[st
         "SELECT * FROM S WHERE A ; A ; B PARTITION BY k WITHIN 40 EVENTS",
         "SELECT * FROM S WHERE A AS x ; B AS y FILTER x.v < y.v WITHIN 5 s",
         "SELECT PREV(y.v) AS v FROM S WHERE A ; B AS y PARTITION BY k WITHIN 5 s",
+        "SELECT * FROM S WHERE A AS a ; NOT C WITHIN 5 s PARTITION BY k",
     ],
 )
 def test_expired_partial_matches_leave_the_state(text):

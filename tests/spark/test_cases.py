@@ -76,12 +76,18 @@ def test_corpus_as_a_stream(spark, cases, tmp_path):
     assert differences(cases, streamed(spark, cases, tmp_path, "corpus")) == []
 
 
+def test_deadlines_pass_with_the_watermark(spark, tmp_path):
+    cases = [c for c in TIMED if c.name.startswith("deadline:")][:: 1 if ALL else 4]
+    assert sum(bool(c.expected) for c in cases) > 2
+    assert differences(cases, streamed(spark, cases, tmp_path, "deadlines")) == []
+
+
 def test_papers_as_a_stream(spark, tmp_path):
     cases = [on_a_clock(c) for c in paper_cases()][:: 1 if ALL else 12]
     assert differences(cases, streamed(spark, cases, tmp_path, "papers")) == []
 
 
 def test_random_queries_as_a_stream(spark, tmp_path):
-    cases = [on_a_clock(random_case(seed)) for seed in range(1000, 1012)]
+    cases = [on_a_clock(random_case(seed)) for seed in range(1040, 1052)]
     assert sum(bool(c.expected) for c in cases) > 4
     assert differences(cases, streamed(spark, cases, tmp_path, "random")) == []

@@ -6,19 +6,20 @@ from random import Random
 
 from membership import ComplexEvent
 
+from ensue import engine
 from ensue.errors import ProblemKind, QueryError
 from ensue.events import EventStream
 from ensue.found import Found, joined
 from ensue.kernels.runner import Runner
 from ensue.logic.check import Checked
-from ensue.plan import Plan, compile_plan
+from ensue.plan import Plan
 from ensue.related import finished
 
 
 def plan_of(checked: Checked, *, rewriting: bool = True) -> Plan | None:
     """The plan of a query, or None where the engine says that it does not evaluate it."""
     try:
-        return compile_plan(checked, rewriting=rewriting)
+        return engine.plan_of(checked, rewriting=rewriting)
     except QueryError as e:
         if any(p.kind is not ProblemKind.UNSUPPORTED for p in e.problems):
             raise

@@ -25,10 +25,14 @@ SECOND = 10**9
 
 
 class Membership:
-    """The meanings of patterns over one stream, whose events have a `time` in seconds."""
+    """The meanings of patterns over one stream, whose events have a `time` in seconds.
 
-    def __init__(self, events: list[Event]) -> None:
+    `now` is the time that has passed: where the stream is a part of another, an event of the other may be the last.
+    """
+
+    def __init__(self, events: list[Event], now: int | None = None) -> None:
         self.events = events
+        self.now = events[-1]["time"] if now is None and events else now
         self._known: dict[Any, Any] = {}
         # By the id of a pattern: the pattern (so that the id stays its own), its singles, the names in its filters.
         self._scopes: dict[int, tuple[ast.Pattern, set[str], set[str]]] = {}
@@ -44,7 +48,8 @@ class Membership:
         """Roughly how many candidates `meaning` has to try, those of hidden and absent patterns multiplied in."""
         count = 1
         for q in ast.find(p, ast.Pattern):
-            guesses = {ast.Project: "body", ast.Unless: "absent", ast.NotBetween: "absent"}.get(type(q))
+            absences = dict.fromkeys((ast.Unless, ast.NotBetween, ast.NotAfter), "absent")
+            guesses = {ast.Project: "body", **absences}.get(type(q))
             inner = getattr(q, guesses) if guesses else q
             if guesses or q is p or isinstance(q, ast.All):
                 one = singles(inner)
@@ -125,7 +130,7 @@ class Membership:
                     return True
                 return self._in_sequence(p, i, j, mu, env)
             case ast.Iteration():
-                return self._rounds(p, p.low, p.high, i, j, mu, env)
+                return self._rounds(p, p.low, p.high, i, j, mu, env, {})
             case ast.Within():
                 return self._fits(p.window, i, j) and self.holds(p.body, i, j, mu, env)
             case ast.Or():
@@ -136,6 +141,8 @@ class Membership:
                 return self._together(p, i, j, mu, env)
             case ast.Unless():
                 return self.holds(p.body, i, j, mu, env) and not self._occurs(p.absent, i, j, env)
+            case ast.NotAfter():
+                return self.holds(p.body, i, j, mu, env) and self._stayed_away(p, j, env)
             case ast.Select():
                 return self.holds(p.body, i, j, mu, env) and self._selected(p, j, support(mu), env)
             case ast.Project():
@@ -175,16 +182,37 @@ class Membership:
                 return True
         return False
 
-    def _rounds(self, p: ast.Iteration, low: int, high: int | None, i: int, j: int, mu: Mu, env: Env) -> bool:
-        if low <= 1 and self.holds(p.body, i, j, mu, env):
+    def _rounds(
+        self, p: ast.Iteration, low: int, high: int | None, i: int, j: int, mu: Mu, env: Env, last: dict[str, int]
+    ) -> bool:
+        """`last` are the events of the round before, of which a filter in this one may speak with LASTOF."""
+        here = env
+        if not once(p):
+            mine = {previous(y) for y in shown(p.body)}
+            here = tuple(sorted({**{x: k for x, k in env if x not in mine}, **last}.items()))
+        if low <= 1 and self.holds(p.body, i, j, mu, here):
             return True
         if high == 1:
             return False
         return any(
-            self.holds(p.body, i, end, before, env)
-            and self._rounds(p, low - 1, None if high is None else high - 1, start, j, after, env)
+            self.holds(p.body, i, end, before, here)
+            and self._rounds(
+                p, low - 1, None if high is None else high - 1, start, j, after, env, events_of(p.body, before)
+            )
             for end, start, before, after in self._splits(p.contiguous, p.gap, i, j, mu)
         )
+
+    def _stayed_away(self, p: ast.NotAfter, end: int, env: Env) -> bool:
+        """The deadline has passed, and nothing absent began after the end and was over by the deadline."""
+        bound = p.deadline.high
+        length = bound.duration.amount * ast.NANOSECONDS[bound.duration.unit]
+
+        def in_time(time: int) -> bool:
+            distance = (time - self.events[end]["time"]) * SECOND
+            return distance <= length if bound.inclusive else distance < length
+
+        due = [k for k in range(end + 1, len(self.events)) if in_time(self.events[k]["time"])]
+        return not in_time(self.now) and not (due and self._occurs(p.absent, end + 1, due[-1], env))
 
     def _together(self, p: ast.All, i: int, j: int, mu: Mu, env: Env) -> bool:
         left, right = shown(p.left), shown(p.right)
@@ -245,12 +273,12 @@ class Membership:
     # ------------------------------------------------------------ section 4: filters
 
     def _satisfied(self, p: ast.Filter, mu: Mu, env: dict[str, int]) -> bool:
-        own = shown(p.body)
-        chosen = sorted({n.variable for n in ast.find(p.condition, ast.Attribute)})
-        every = {n.variable for n in ast.find(p.condition, ast.Each)}
-        sets = {x: sorted(positions(mu, x)) if x in own else [env[x]] for x in {*chosen, *every}}
+        """Without a round before, the parts of the condition, joined by AND, that ask for it say nothing."""
+        parts = [c for c in anded(p.condition) if all(previous(n.variable) in env for n in ast.find(c, ast.LastOf))]
+        sets = {x: [k] for x, k in env.items()} | {x: sorted(positions(mu, x)) for x in shown(p.body)}
+        chosen = sorted(set().union(*map(taken_one_by_one, parts)))
         return all(
-            self._value(p.condition, dict(zip(chosen, choice, strict=True)), sets, None) is True
+            conjunction([self._value(c, dict(zip(chosen, choice, strict=True)), sets, None) for c in parts]) is True
             for choice in itertools.product(*(sets[x] for x in chosen))
         )
 
@@ -267,6 +295,12 @@ class Membership:
                 return self._attribute(here, e.name)
             case ast.Attribute():
                 return self._attribute(one[e.variable], e.name)
+            case ast.LastOf():
+                return self._attribute(one[previous(e.variable)], e.name)
+            case ast.Call(function="count", arguments=(ast.Name(name=x),)):
+                return len(sets[x])
+            case ast.Call(function=function, arguments=(ast.Attribute(variable=x, name=name),)) if function in OF_SETS:
+                return OF_SETS[function]([self._attribute(k, name) for k in sets[x]])
             case ast.Call(function="prev"):
                 term, *steps = e.arguments
                 position = here if isinstance(term, ast.Name) else one[term.variable]
@@ -299,6 +333,56 @@ class Membership:
     def _attribute(self, position: int | None, name: str) -> Any:
         assert position is not None
         return self.events[position][name] if position >= 0 else None
+
+
+# ---------------------------------------------------------------- aggregates and LASTOF
+
+
+def known(aggregate: Any) -> Any:
+    """The aggregate of the values that are not NULL; NULL where there is none."""
+
+    def of(values: list[Any]) -> Any:
+        there = [v for v in values if v is not None]
+        return aggregate(there) if there else None
+
+    return of
+
+
+OF_SETS = {
+    "count": lambda values: sum(v is not None for v in values),
+    "sum": known(sum),
+    "avg": known(lambda values: sum(values) / len(values)),
+    "min": known(min),
+    "max": known(max),
+    "first": lambda values: values[0] if values else None,
+    "last": lambda values: values[-1] if values else None,
+}
+
+
+def previous(y: str) -> str:
+    """The name of `LASTOF(y)` among the events of single variables."""
+    return f"before {y}"
+
+
+def events_of(p: ast.Pattern, mu: Mu) -> dict[str, int]:
+    """What the round after one of `p` with these marks may call LASTOF."""
+    return {previous(y): k for y in singles(p) for k in positions(mu, y)}
+
+
+def taken_one_by_one(e: ast.Expression) -> set[str]:
+    """The variables whose events are chosen, as `x.a` outside an aggregate; LASTOF among them."""
+    match e:
+        case ast.Attribute():
+            return {e.variable}
+        case ast.LastOf():
+            return {previous(e.variable)}
+        case ast.Call() if e.function in OF_SETS:
+            return set()
+    return set().union(*(taken_one_by_one(part) for part in ast.children(e) if isinstance(part, ast.Expression)))
+
+
+def anded(e: ast.Expression) -> list[ast.Expression]:
+    return anded(e.left) + anded(e.right) if isinstance(e, ast.Binary) and e.operator == "AND" else [e]
 
 
 # ---------------------------------------------------------------- SQL's three truth values
@@ -368,7 +452,9 @@ def shown(p: ast.Pattern) -> set[str]:
 
 def spoken_of(p: ast.Pattern) -> set[str]:
     """The variables that some filter in `p` mentions."""
-    return {e.variable for e in ast.walk(p) if isinstance(e, ast.Attribute | ast.Each)}
+    return {e.variable for e in ast.walk(p) if isinstance(e, ast.Attribute | ast.Each)} | {
+        previous(e.variable) for e in ast.find(p, ast.LastOf)
+    }
 
 
 def once(p: ast.Pattern) -> bool:
@@ -450,7 +536,7 @@ def answers(query: ast.Query, events: list[Event]) -> set[ComplexEvent]:
         parts.setdefault(tuple(event[a] for a in keys), []).append(k)
     candidates = []
     for key, where in parts.items():
-        found = Membership([events[k] for k in where]).meaning(query.pattern)
+        found = Membership([events[k] for k in where], events[-1]["time"]).meaning(query.pattern)
         candidates += [(key, where, i, j, mu) for i, j, mu in found]
     consumed: dict[Any, int] = {}
     used = items_use(query)

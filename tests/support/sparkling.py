@@ -27,8 +27,14 @@ from pyspark.sql import functions as F
 
 import ensue
 from ensue.events import read_events
+from ensue.item_lookback import ItemLookBack
+from ensue.language import ast
 from ensue.language.ast import NANOSECONDS
 from ensue.language.parser import parse_query
+from ensue.logic.check import check
+from ensue.logic.classify import deadline_of
+from ensue.matches import Matches
+from ensue.reference import evaluate
 from ensue.spark.types import spark_schema
 
 #: The place of an event in the stream's order; it tells events apart that are otherwise equal.
@@ -47,6 +53,7 @@ class Case:
     text: str
     table: pa.Table
     options: dict[str, Any]
+    goes_on: bool = False  # as in a stream: after the last event time passes, so that all deadlines do
 
     @property
     def time(self) -> str:
@@ -59,7 +66,7 @@ class Case:
     @cached_property
     def expected(self) -> Counter[str]:
         """The rows that the reference gives."""
-        return rows_of(self.matches().to_arrow())
+        return self._rows(parse_query(self.text))
 
     def matches(self, engine: str = "reference") -> ensue.Matches:
         return ensue.query(self.text).run(self.table, **self.options, engine=engine)
@@ -67,8 +74,16 @@ class Case:
     @cached_property
     def unlimited(self) -> Counter[str]:
         """The same of the query without its LIMIT."""
-        tree = replace(parse_query(self.text), limit=None)
-        return rows_of(ensue.Query(self.text, tree).run(self.table, **self.options, engine="reference").to_arrow())
+        return self._rows(replace(parse_query(self.text), limit=None))
+
+    def _rows(self, tree: ast.Query) -> Counter[str]:
+        if not self.goes_on or deadline_of(tree.pattern) is None:
+            return rows_of(ensue.Query(self.text, tree).run(self.table, **self.options, engine="reference").to_arrow())
+        stream = read_events(self.table, tree.streams, **self.options)
+        checked = check(tree, self.text, stream.schema)
+        found = evaluate(checked, stream, passed=int(FAR.timestamp()) * 10**6)
+        look_back = ItemLookBack(checked)
+        return rows_of(Matches(look_back.checked, look_back.extended(stream), found).to_arrow())
 
 
 def case_of(name: str, text: str, events: Any, **options: Any) -> Case:
@@ -101,7 +116,7 @@ def on_a_clock(case: Case) -> Case:
         )
     at = case.table.column_names.index(case.time)
     options = {k: v for k, v in case.options.items() if k != "unit"} | {"tiebreak": NTH}
-    return replace(case, table=case.table.set_column(at, case.time, made), options=options)
+    return replace(case, table=case.table.set_column(at, case.time, made), options=options, goes_on=True)
 
 
 def _exactly(value: int, unit: int) -> int:

@@ -11,6 +11,7 @@ which variables are in scope.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
@@ -19,7 +20,7 @@ from hypothesis import strategies as st
 
 from ensue.language import ast
 from ensue.language.parser import parse_interval
-from ensue.logic.scope import bindings, singles
+from ensue.logic.scope import bindings, has_rounds, singles
 from ensue.rewrite.bottom_up import bottom_up
 
 Event = dict[str, Any]
@@ -43,6 +44,7 @@ INTERVALS = tuple(
         ),
     )
 )
+DEADLINES = tuple(i for i in INTERVALS if i.low is None)
 COMPARISONS = ("<", "=", "<=", "<>", ">", ">=")
 
 
@@ -84,7 +86,7 @@ def events_table(events: list[Event]) -> pa.Table:
 
 def random_pattern(rng: Random, depth: int = 3) -> ast.Pattern:
     """A well-formed pattern, closed: no filter speaks of a variable outside it."""
-    return _with_filters(rng, _skeleton(rng, min(depth, rng.choice((0, 1, 1, 2, 2, 2, 3, 3)))), frozenset())
+    return _with_filters(rng, _skeleton(rng, min(depth, rng.choice((0, 1, 1, 2, 2, 2, 3, 3)))), _Around())
 
 
 def _skeleton(rng: Random, depth: int) -> ast.Pattern:
@@ -200,46 +202,84 @@ _OPERATORS = (
 )
 
 
-def _with_filters(rng: Random, p: ast.Pattern, outer: frozenset[str]) -> ast.Pattern:
-    """The same pattern with filters here and there; `outer` are the single variables of the patterns around it."""
-    visible = outer | singles(p)
-    if isinstance(p, ast.Select) and p.selector is not ast.Selector.STRICT:
-        visible = frozenset()  # a selector takes a closed pattern
+@dataclasses.dataclass(frozen=True)
+class _Around:
+    """What the patterns around a pattern offer its filters: single variables, and those of which there is a LASTOF."""
+
+    single: frozenset[str] = frozenset()
+    lasts: frozenset[str] = frozenset()
+
+    def inside(self, p: ast.Pattern, part: str) -> _Around:
+        """The same for a part of a pattern."""
+        if isinstance(p, ast.Select) and p.selector is not ast.Selector.STRICT:
+            return _Around()  # a selector takes a closed pattern
+        lasts = self.lasts if part != "absent" else frozenset()
+        if isinstance(p, ast.Iteration) and has_rounds(p):
+            lasts = (lasts - bindings(p.body).keys()) | singles(p.body)
+        return _Around(self.single | singles(p), lasts)
+
+
+def _with_filters(rng: Random, p: ast.Pattern, around: _Around) -> ast.Pattern:
+    """The same pattern with filters here and there."""
     made = dataclasses.replace(
         p,
         **{
-            f.name: _with_filters(rng, part, visible)
+            f.name: _with_filters(rng, part, around.inside(p, f.name))
             for f in dataclasses.fields(p)
             if isinstance(part := getattr(p, f.name), ast.Pattern)
         },
     )
-    names = list(dict.fromkeys([*bindings(p), *sorted(outer)]))
-    if isinstance(p, ast.Optional) or not names or not chance(rng, 5):
+    own = bindings(p)
+    names = list(dict.fromkeys([*own, *sorted(around.single)]))
+    if isinstance(p, ast.Optional) or not names or not chance(rng, 3 if around.lasts else 5):
         return made
-    return ast.Filter(made, random_condition(rng, names))
+    sets = [x for x, single in own.items() if not single]
+    return ast.Filter(made, random_condition(rng, names, sets=sets, lasts=sorted(around.lasts)))
 
 
 # ---------------------------------------------------------------- filters
 
 
-def random_condition(rng: Random, names: list[str], depth: int = 2) -> ast.Expression:
-    """A boolean expression over the attributes `v` and `k` of these variables."""
+def random_condition(
+    rng: Random, names: list[str], depth: int = 2, *, sets: Sequence[str] = (), lasts: Sequence[str] = ()
+) -> ast.Expression:
+    """A boolean expression over the attributes `v` and `k` of these variables.
+
+    With `sets` it may have aggregates of them, with `lasts` it may speak of their events in the round before.
+    """
+
+    def term() -> ast.Expression:
+        return _special_term(rng, sets, lasts) or _term(rng, names)
+
+    def some() -> ast.Expression:
+        return random_condition(rng, names, depth - 1, sets=sets, lasts=lasts)
+
     match rng.randrange(9) if depth else 0:
         case 0 | 1 | 2 | 3:
-            return ast.Binary(rng.choice(COMPARISONS), _term(rng, names), _operand(rng, names))
+            return ast.Binary(rng.choice(COMPARISONS), term(), _operand(rng, term))
         case 4:
             return ast.Each(rng.choice(names), _bare_condition(rng))
         case 5:
-            return ast.IsNull(_term(rng, names), chance(rng, 2))
+            return ast.IsNull(term(), chance(rng, 2))
         case 6:
-            return ast.Unary("NOT", random_condition(rng, names, depth - 1))
+            return ast.Unary("NOT", some())
         case 7:
-            operator = rng.choice(("AND", "OR"))
-            parts = (random_condition(rng, names, depth - 1) for _ in range(2))
-            return ast.Binary(operator, *parts)
+            return ast.Binary(rng.choice(("AND", "OR")), some(), some())
         case _ if chance(rng, 2):
-            return ast.Between(_term(rng, names), _number(rng), _number(rng), chance(rng, 3))
-    return ast.InList(_term(rng, names), (_number(rng), _operand(rng, names)), chance(rng, 3))
+            return ast.Between(term(), _number(rng), _number(rng), chance(rng, 3))
+    return ast.InList(term(), (_number(rng), _operand(rng, term)), chance(rng, 3))
+
+
+def _special_term(rng: Random, sets: Sequence[str], lasts: Sequence[str]) -> ast.Expression | None:
+    """An aggregate or LASTOF, where there are such and chance has it."""
+    if lasts and chance(rng, 3):
+        return ast.LastOf(rng.choice(lasts), _attribute(rng))
+    if not sets or not chance(rng, 5):
+        return None
+    function = rng.choice(("count", "sum", "avg", "min", "max", "first", "last"))
+    whole = function == "count" and chance(rng, 2)
+    x = rng.choice(sets)
+    return ast.Call(function, (ast.Name(x) if whole else ast.Attribute(x, _attribute(rng)),))
 
 
 def _bare_condition(rng: Random) -> ast.Expression:
@@ -267,15 +307,15 @@ def _term(rng: Random, names: list[str]) -> ast.Expression:
     return ast.Call("prev", (term, *steps))
 
 
-def _operand(rng: Random, names: list[str]) -> ast.Expression:
+def _operand(rng: Random, term: Callable[[], ast.Expression]) -> ast.Expression:
     match rng.randrange(6):
         case 0 | 1:
             return _number(rng)
         case 2 | 3:
-            return _term(rng, names)
+            return term()
         case 4:
-            return ast.Binary(rng.choice(("+", "-", "*")), _term(rng, names), _number(rng))
-    return ast.Unary("-", _term(rng, names))
+            return ast.Binary(rng.choice(("+", "-", "*")), term(), _number(rng))
+    return ast.Unary("-", term())
 
 
 # ---------------------------------------------------------------- queries
@@ -283,7 +323,7 @@ def _operand(rng: Random, names: list[str]) -> ast.Expression:
 
 def random_query(rng: Random, depth: int = 3) -> ast.Query:
     """A well-formed query over the stream `S` with every clause that a query may have."""
-    pattern = random_pattern(rng, depth)
+    pattern = _unfollowed(rng, depth) if chance(rng, 12) else random_pattern(rng, depth)
     return ast.Query(
         items=_items(rng, pattern) if chance(rng, 2) else None,
         streams=("S",),
@@ -293,6 +333,13 @@ def random_query(rng: Random, depth: int = 3) -> ast.Query:
         consume=rng.choice((ast.Consume.NONE, ast.Consume.NONE, ast.Consume.PARTITION, ast.Consume.ANY)),
         limit=rng.choice((1, 2, 3)) if chance(rng, 6) else None,
     )
+
+
+def _unfollowed(rng: Random, depth: int) -> ast.Pattern:
+    """A pattern that ends in an absence with a deadline."""
+    body, absent = (_skeleton(rng, rng.randrange(min(depth, 2) + 1)) for _ in range(2))
+    p: ast.Pattern = ast.NotAfter(body, absent, rng.choice(DEADLINES))
+    return _with_filters(rng, ast.Within(p, _window(rng)) if chance(rng, 3) else p, _Around())
 
 
 def random_selecting_query(rng: Random) -> ast.Query:

@@ -85,9 +85,11 @@ def random_expression(rng: Random, depth: int = 4) -> ast.Expression:
 
 
 def _value(rng: Random) -> ast.Expression:
-    match rng.randrange(8):
+    match rng.randrange(9):
         case 0:
             return ast.Name(random_name(rng))
+        case 8:
+            return ast.LastOf(random_name(rng), random_name(rng))
         case 1:
             return ast.Attribute(random_name(rng), random_name(rng))
         case 2:
@@ -123,7 +125,7 @@ def random_syntax_pattern(rng: Random, depth: int = 4) -> ast.Pattern:
         return random_syntax_pattern(rng, depth - 1)
 
     gap = random_interval(rng) if _flag(rng) else None
-    match rng.randrange(16) if depth else rng.randrange(2):
+    match rng.randrange(17) if depth else rng.randrange(2):
         case 0:
             return ast.Type(random_name(rng))
         case 1:
@@ -151,6 +153,8 @@ def random_syntax_pattern(rng: Random, depth: int = 4) -> ast.Pattern:
             return ast.Unless(some(), some())
         case 14:
             return ast.Within(some(), random_interval(rng) if _flag(rng) else ast.EventCount(rng.randrange(1000)))
+        case 15:
+            return ast.NotAfter(some(), some(), ast.Interval(None, ast.Bound(_duration(rng), _flag(rng))))
     if _flag(rng):
         return ast.Project(_names(rng, 0), some())
     return ast.Select(rng.choice(tuple(ast.Selector)[1:]), some())

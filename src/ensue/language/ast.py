@@ -146,6 +146,14 @@ class Attribute(Expression):
 
 
 @dataclass(frozen=True)
+class LastOf(Expression):
+    """`LASTOF(y).a`: the attribute of the event that `y` marked in the round before of the iteration around it."""
+
+    variable: str
+    name: str
+
+
+@dataclass(frozen=True)
 class Each(Expression):
     """`x[g]`: every event of `x` satisfies `g`."""
 
@@ -273,6 +281,15 @@ class NotBetween(Pattern):
     left: Pattern
     absent: Pattern
     right: Pattern
+
+
+@dataclass(frozen=True)
+class NotAfter(Pattern):
+    """`p ; NOT q WITHIN d`: an absence with a deadline, which is an interval with an upper bound only."""
+
+    body: Pattern
+    absent: Pattern
+    deadline: Interval
 
 
 @dataclass(frozen=True)

@@ -149,6 +149,26 @@ class Variable:
         return f"Variable({self._name!r})"
 
 
+@dataclass(frozen=True)
+class LastOf:
+    """The event of a variable in the round before: `lastof(y).v` and `lastof(y)["v"]` are its attributes."""
+
+    _of: str
+
+    def __getattr__(self, attribute: str) -> Expr:
+        if attribute.startswith("__"):
+            raise AttributeError(attribute)
+        return self[attribute]
+
+    def __getitem__(self, attribute: str) -> Expr:
+        return Expr(ast.LastOf(self._of, attribute))
+
+
+def lastof(variable: Variable) -> LastOf:
+    """`LASTOF(y)`: inside an iteration, the event of `y` in the round before."""
+    return LastOf(variable._name)
+
+
 def variables(*names: str) -> tuple[Variable, ...]:
     """Variables by name."""
     return tuple(map(Variable, names))
@@ -236,6 +256,10 @@ class Pat:
     def without(self, absent: Pat, then: Pat) -> Pat:
         """`p ; NOT q ; r`"""
         return Pat(ast.NotBetween(self.node, absent.node, then.node))
+
+    def not_followed_by(self, absent: Pat, within: str) -> Pat:
+        """`p ; NOT q WITHIN d`: the deadline is a duration ("10 min") or an upper bound ("< 10 min")."""
+        return Pat(ast.NotAfter(self.node, absent.node, _interval(within)))
 
     def repeated(self, low: int = 1, high: int | None = None, *, directly: bool = False, gap: str | None = None) -> Pat:
         """`p+` and, with counts, `p{n,m}`; `directly` for the contiguous forms."""

@@ -263,10 +263,15 @@ class _ToAst(Transformer_NonRecursive):  # type: ignore[type-arg]
         return ast.Sequence(left, rest[-1], True, rest[0] if len(rest) == 2 else None, span=_span(meta))
 
     def not_between(self, meta: Meta, left: ast.Pattern, *rest: ast.Pattern) -> ast.Pattern:
-        absent, *more, right = rest
-        for other in more:  # NOT q1 ; NOT q2 is: neither
-            absent = ast.Or(absent, other, span=absent.span.join(other.span))
-        return ast.NotBetween(left, absent, right, span=_span(meta))
+        *absent, right = rest
+        return ast.NotBetween(left, _neither(absent), right, span=_span(meta))
+
+    def not_after(self, meta: Meta, left: ast.Pattern, *rest: Anything) -> ast.Pattern:
+        *before, _not, last, _within, deadline = rest
+        if not _is_deadline(deadline):
+            hint = "write NOT q WITHIN 10 min, or WITHIN [< 10 min]"
+            raise _Refused("the deadline of an absence is an upper bound in time", deadline.span, hint)
+        return ast.NotAfter(left, _neither([*before, last]), deadline, span=_span(meta))
 
     def absent(self, _meta: Meta, _not: Token, pattern: ast.Pattern) -> ast.Pattern:
         return pattern
@@ -428,6 +433,9 @@ class _ToAst(Transformer_NonRecursive):  # type: ignore[type-arg]
             return _unquote(parts[0])
         return ast.Attribute(parts[0][0], parts[1], span=_span(meta))
 
+    def last_of(self, meta: Meta, _l: Token, name: tuple[str, Span], attribute: str) -> ast.Expression:
+        return ast.LastOf(name[0], attribute, span=_span(meta))
+
     def each(self, meta: Meta, name: tuple[str, Span], condition: ast.Expression) -> ast.Expression:
         return ast.Each(name[0], condition, span=_span(meta))
 
@@ -442,6 +450,18 @@ class _ToAst(Transformer_NonRecursive):  # type: ignore[type-arg]
 
     def __default__(self, data: str, children: list[Anything], meta: Meta) -> Tree[Token]:
         raise AssertionError(f"the grammar's rule {data} has no AST")
+
+
+def _neither(absent: list[ast.Pattern]) -> ast.Pattern:
+    """`NOT q1 ; NOT q2` is: neither."""
+    one, *more = absent
+    for other in more:
+        one = ast.Or(one, other, span=one.span.join(other.span))
+    return one
+
+
+def _is_deadline(window: ast.Interval | ast.EventCount) -> bool:
+    return isinstance(window, ast.Interval) and window.low is None and window.high is not None
 
 
 def _integer(token: Token) -> int:

@@ -105,6 +105,9 @@ def _pattern(p: ast.Pattern) -> tuple[str, int]:
         case ast.NotBetween():
             left, absent, right = _at(p.left, _SEQUENCE), _at(p.absent, _POSTFIX), _at(p.right, _POSTFIX)
             return f"{left} ; NOT {absent} ; {right}", _SEQUENCE
+        case ast.NotAfter():
+            left, absent = _at(p.body, _SEQUENCE), _at(p.absent, _POSTFIX)
+            return f"{left} ; NOT {absent} WITHIN {_window(p.deadline)}", _SEQUENCE
         case ast.And():
             return f"{_at(p.left, _AND)} AND {_at(p.right, _SEQUENCE)}", _AND
         case ast.All():
@@ -199,6 +202,8 @@ def _expression(e: ast.Expression) -> tuple[str, int]:
             return print_name(e.name), _E_VALUE
         case ast.Attribute():
             return f"{print_name(e.variable)}.{_attribute(e.name)}", _E_VALUE
+        case ast.LastOf():
+            return f"LASTOF({print_name(e.variable)}).{_attribute(e.name)}", _E_VALUE
         case ast.Each():
             return f"{print_name(e.variable)}[{print_expression(e.condition)}]", _E_VALUE
         case ast.Call():

@@ -13,10 +13,11 @@ from ensue.errors import Problem, ProblemKind, Span, did_you_mean
 
 KEYWORDS = frozenset(
     """SELECT FROM WHERE FILTER WITHIN PARTITION BY CONSUME LIMIT AS OR AND ALL UNLESS NOT STRICT NEXT LAST MAX
-    PROJECT ANY IN BETWEEN LIKE IS NULL TRUE FALSE""".split()
+    PROJECT ANY IN BETWEEN LIKE IS NULL TRUE FALSE LASTOF""".split()
 )
 
-_EXPRESSION = frozenset("MINUS INTEGER DECIMAL STRING TRUE FALSE NULL NAME QUOTED MAX LAST LPAR".split())
+_EXPRESSION = frozenset("MINUS INTEGER DECIMAL STRING TRUE FALSE NULL NAME QUOTED MAX LAST LASTOF LPAR".split())
+_ABSENCE = "NOT stands between two patterns, p ; NOT q ; r, or has a deadline, p ; NOT q WITHIN 10 min"
 _PATTERN_OPERATORS = frozenset("'+' ':+' '{' ':{' '?' ';' ':'".split())
 
 #: Groups of expected tokens that have a name of their own, widest first.
@@ -120,7 +121,7 @@ def _display(parser: Lark, terminal: str) -> str:
 
 def _hint_at_end(text: str, expected: Set[str]) -> str | None:
     if re.search(r"(?i);\s*not\b[^;]*$", text):
-        return "NOT stands between two patterns: p ; NOT q ; r"
+        return _ABSENCE
     if text.rstrip().endswith(";"):
         return "a query has no ; at its end: it stands between the steps of a sequence"
     opened = text.count("(") - text.count(")")
@@ -144,6 +145,8 @@ def _hint_at_token(text: str, start: int, token: str, expected: Set[str]) -> str
         return "a condition goes into FILTER: WHERE pattern FILTER x.v > 1"
     if kind == "STAR" and "PLUS" in expected:
         return "there is no *: write p+ for one or more, (p+)? for none or more in a sequence"
+    if expected == {"DOT"} or (kind == "DOT" and expected == {"RPAR"}):
+        return "LASTOF names an event: write LASTOF(y).a for its attribute a"
     if kind in ("EQ", "LT", "LE", "GT", "GE", "NE") and not expected & {"EQ", "LE"}:
         return "comparisons do not chain: write a = b AND b = c"
     in_filter = re.search(r"(?i)\bfilter\b[^()]*$", before) is not None
@@ -151,7 +154,7 @@ def _hint_at_token(text: str, start: int, token: str, expected: Set[str]) -> str
         return "FILTER takes all that stands to its left: put the filtered pattern in parentheses, (p FILTER f) ; q"
     absent = kind == "NOT" and "PROJECT" in expected
     if absent or (re.search(r"(?i);\s*not\b[^;]*$", before) and "SEMICOLON" in expected):
-        return "NOT stands between two patterns: p ; NOT q ; r"
+        return _ABSENCE
     if kind == "NAME":
         return did_you_mean(token, [k for k in expected if k in KEYWORDS])
     return None

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ensue.errors import Problem, ProblemKind, QueryError, Span, did_you_mean, listed
 from ensue.language import ast
-from ensue.language.printer import print_expression, print_interval, print_name
-from ensue.logic.functions import AGGREGATES
+from ensue.language.printer import print_expression, print_interval
+from ensue.logic.check_filters import ITEMS, aggregate_problems, expression_problems, problem, scope_problems, unknown
 from ensue.logic.outputs import Output, outputs
-from ensue.logic.scope import Bindings, bindings, free, parts, singles, variables_of
+from ensue.logic.scope import Bindings, bindings, free, is_aggregate
 from ensue.logic.types import Typing
 from ensue.schema import Kind, Schema
 
@@ -29,23 +29,24 @@ def check(query: ast.Query, text: str, schema: Schema | None = None) -> Checked:
     """The checked query; raises one QueryError with all problems found.
 
     >>> from ensue.language.parser import parse_query
-    >>> text = "SELECT z FROM S WHERE A AS x ; (B AS y)+ FILTER x.v > sum(y.v)"
+    >>> text = "SELECT z FROM S WHERE A AS x ; (B AS y)+ FILTER x.v > sum(x.v)"
     >>> check(parse_query(text), text)
     Traceback (most recent call last):
     ensue.errors.QueryError: error: unknown variable 'z'
       line 1, column 8
-        SELECT z FROM S WHERE A AS x ; (B AS y)+ FILTER x.v > sum(y.v)
+        SELECT z FROM S WHERE A AS x ; (B AS y)+ FILTER x.v > sum(x.v)
                ^
       hint: the variables are A, x, B, y
-    error: the aggregate sum can stand only in SELECT
+    error: 'x' stands for one event, so there is nothing to aggregate
       line 1, column 55
-        SELECT z FROM S WHERE A AS x ; (B AS y)+ FILTER x.v > sum(y.v)
+        SELECT z FROM S WHERE A AS x ; (B AS y)+ FILTER x.v > sum(x.v)
                                                               ^^^^^^^^
+      hint: write x.v
     """
     typing = Typing(schema)
     problems = [
         *_shape_problems(query),
-        *_scope_problems(query.pattern),
+        *scope_problems(query.pattern),
         *_item_problems(query),
         *_clause_problems(query, schema),
     ]
@@ -61,33 +62,39 @@ def check(query: ast.Query, text: str, schema: Schema | None = None) -> Checked:
     return Checked(text, query, columns, schema)
 
 
-def _problem(where: ast.Node | Span, message: str, hint: str | None = None, *, name: bool = False) -> Problem:
-    span = where if isinstance(where, Span) else where.span
-    return Problem(ProblemKind.NAME if name else ProblemKind.SCOPE, message, span, hint)
-
-
-def _unknown(where: ast.Node | Span, name: str, known: list[str]) -> Problem:
-    hint = did_you_mean(name, known) or f"the variables are {listed(known)}"
-    return _problem(where, f"unknown variable '{name}'", hint, name=True)
-
-
 # ---------------------------------------------------------------- shape: `?`, intervals, projections, selectors
 
 
 def _shape_problems(query: ast.Query) -> Iterator[Problem]:
     yield from _optional_problems(query.pattern)
+    yield from _deadline_problems(query.pattern)
     for node in ast.walk(query.pattern):
         match node:
             case ast.Interval() if node.is_empty():
-                yield _problem(node, f"no time difference lies in {print_interval(node)}")
+                yield problem(node, f"no time difference lies in {print_interval(node)}")
             case ast.EventCount(count=0):
-                yield _problem(node, "a window of no events holds nothing")
+                yield problem(node, "a window of no events holds nothing")
             case ast.Project():
                 yield from _projection_problems(node)
             case ast.Select() if node.selector is not ast.Selector.STRICT:
                 for x in sorted(free(node.body)):
-                    message = f"{node.selector} takes a closed pattern, but a filter inside it speaks of '{x}' outside"
-                    yield _problem(node, message, f"bind {x} inside, or move the filter out of {node.selector}(...)")
+                    shown, hidden = x.removeprefix("\0"), x.startswith("\0")  # LASTOF(y) has no name of its own
+                    message = (
+                        f"{node.selector} takes a closed pattern, but a filter inside it speaks of '{shown}' outside"
+                    )
+                    hint = f"{'' if hidden else f'bind {x} inside, or '}move the filter out of {node.selector}(...)"
+                    yield problem(node, message, hint)
+
+
+def _deadline_problems(root: ast.Pattern) -> Iterator[Problem]:
+    """An absence with a deadline ends the whole pattern: only the query's own filters and windows are around it."""
+    end = root
+    while isinstance(end, ast.Filter | ast.Within):
+        end = end.body
+    for node in ast.find(root, ast.NotAfter):
+        if node is not end:
+            hint = "as in (p OR q) ; NOT r WITHIN 10 min; between two patterns NOT has no deadline: p ; NOT q ; r"
+            yield problem(node, "an absence with a deadline can stand only at the end of the whole pattern", hint)
 
 
 def _optional_problems(root: ast.Pattern) -> Iterator[Problem]:
@@ -98,7 +105,7 @@ def _optional_problems(root: ast.Pattern) -> Iterator[Problem]:
     for node in ast.find(root, ast.Optional):
         if id(node) not in placed:
             hint = "put it beside the pattern that it may precede or follow: p ; q?"
-            yield _problem(node, "an optional pattern has a meaning only as a step of a sequence", hint)
+            yield problem(node, "an optional pattern has a meaning only as a step of a sequence", hint)
 
 
 def _projection_problems(node: ast.Project) -> Iterator[Problem]:
@@ -106,95 +113,9 @@ def _projection_problems(node: ast.Project) -> Iterator[Problem]:
     known = bindings(node.body)
     for i, x in enumerate(node.variables):
         if x not in known:
-            yield _unknown(where, x, list(known))
+            yield unknown(where, x, list(known))
         if x in node.variables[:i]:
-            yield _problem(where, f"the variable '{x}' stands twice in PROJECT")
-
-
-# ---------------------------------------------------------------- scope of filters
-
-
-def _scope_problems(root: ast.Pattern) -> Iterator[Problem]:
-    """Every variable of a filter is bound in the filter's own pattern or single in one around it."""
-    stack: list[tuple[ast.Pattern, frozenset[str]]] = [(root, frozenset())]
-    while stack:
-        p, outer = stack.pop()
-        visible = outer | singles(p)
-        stack.extend((part, visible | given) for part, given in parts(p))
-        if isinstance(p, ast.Filter):
-            known = bindings(p.body).keys() | outer
-            yield from _condition_problems(root, p.condition, known)
-
-
-def _condition_problems(root: ast.Pattern, condition: ast.Expression, known: Set[str]) -> Iterator[Problem]:
-    yield from _expression_problems(condition, in_each=False, in_items=False)
-    for node in ast.walk(condition):
-        if isinstance(node, ast.Attribute | ast.Each) and node.variable not in known:
-            yield _out_of_scope(root, node, node.variable)
-
-
-def _out_of_scope(root: ast.Pattern, where: ast.Node, x: str) -> Problem:
-    everywhere = list(dict.fromkeys(x for p in ast.find(root, ast.Pattern) for x in bindings(p)))
-    if x not in everywhere:
-        return _unknown(where, x, everywhere)
-    reason, hint = _why_not_single(root, x)
-    return _problem(where, f"the variable '{x}' is out of scope here: {reason}", hint)
-
-
-def _why_not_single(root: ast.Pattern, x: str) -> tuple[str, str | None]:
-    """Why a filter elsewhere cannot speak of one event `x`, although the query binds it."""
-
-    def binds(p: ast.Pattern) -> bool:
-        return x in bindings(p)
-
-    for p in ast.walk(root):
-        match p:
-            case ast.Unless() | ast.NotBetween() if binds(p.absent) and not binds(p):
-                return "it is bound in a pattern that must not occur", None
-            case ast.Project() if binds(p.body) and not binds(p):
-                return "PROJECT hides it", f"add {x} to the projection"
-            case ast.Iteration() if binds(p.body) and not bindings(p)[x]:
-                hint = "move the filter inside the iteration, where it means this round's event"
-                return "it is bound in an iteration, so it stands for many events outside", hint
-            case ast.Sequence() | ast.NotBetween() | ast.All() if binds(p.left) and binds(p.right):
-                return "it is bound twice, so it stands for a set of events", "give the two different names"
-            case ast.Or() if binds(p.left) != binds(p.right):
-                return "it is bound in one branch of OR only, so it may stand for no event", None
-            case ast.Optional() if binds(p.body):
-                return "it is bound in an optional pattern, so it may stand for no event", None
-    return "no pattern around this filter binds it to one event", None
-
-
-def _expression_problems(e: ast.Expression, *, in_each: bool, in_items: bool) -> Iterator[Problem]:
-    """What is wrong with an expression whatever its types: bare names, look-back, aggregates out of place."""
-    match e:
-        case ast.Name() if not in_each:
-            yield _problem(e, f"'{e.name}' is a bare name", f"write x.{print_name(e.name)} for an attribute of x")
-        case ast.Attribute() if in_each:
-            text = print_expression(e)
-            hint = f"write {print_name(e.name)}, or take {text} out of the brackets"
-            yield _problem(e, f"inside x[...] stand bare attribute names, not {text}", hint)
-        case ast.Each() if in_each:
-            yield _problem(e, "x[...] cannot stand inside another")
-        case ast.Each() if in_items:
-            yield _problem(e, "x[...] is a filter: it cannot stand in SELECT")
-        case ast.Call(function="prev"):
-            yield from _look_back_problems(e)
-        case ast.Call() if e.function in AGGREGATES and not in_items:
-            yield _problem(e, f"the aggregate {e.function} can stand only in SELECT")
-            return
-    for child in ast.children(e):
-        if isinstance(child, ast.Expression):
-            yield from _expression_problems(child, in_each=in_each or isinstance(e, ast.Each), in_items=in_items)
-
-
-def _look_back_problems(e: ast.Call) -> Iterator[Problem]:
-    match e.arguments:
-        case (ast.Attribute() | ast.Name(),):
-            return
-        case (ast.Attribute() | ast.Name(), ast.Literal(type=ast.LiteralType.INTEGER, value=int(k))) if k >= 1:
-            return
-    yield _problem(e, "PREV takes an attribute and a whole number of events from 1 on", "PREV(x.a) or PREV(x.a, 2)")
+            yield problem(where, f"the variable '{x}' stands twice in PROJECT")
 
 
 # ---------------------------------------------------------------- items
@@ -206,63 +127,33 @@ def _item_problems(query: ast.Query) -> Iterator[Problem]:
         e = item.expression
         if isinstance(e, ast.Name):
             if e.name not in known:
-                yield _unknown(e, e.name, list(known))
+                yield unknown(e, e.name, list(known))
             continue
         if item.alias is None and not isinstance(e, ast.Attribute):
             hint = f"write {print_expression(e)} AS name"
-            yield _problem(item, "an expression or aggregate in SELECT needs a name", hint)
+            yield problem(item, "an expression or aggregate in SELECT needs a name", hint)
         for node in ast.walk(e):
             if isinstance(node, ast.Attribute | ast.Each) and node.variable not in known:
-                yield _unknown(node, node.variable, list(known))
+                yield unknown(node, node.variable, list(known))
         yield from _per_match_problems(e, known)
 
 
 def _per_match_problems(e: ast.Expression, known: Bindings) -> Iterator[Problem]:
     """A per-match item is an expression over single variables and aggregates over sets."""
-    if isinstance(e, ast.Call) and e.function in AGGREGATES:
-        yield from _aggregate_problems(e, known)
+    if isinstance(e, ast.Call) and is_aggregate(e):
+        yield from aggregate_problems(e, known)
         return
     if isinstance(e, ast.Attribute) and not known.get(e.variable, True):
         text = print_expression(e)
         hint = f"take an aggregate: first({text}), last({text}), max({text}), collect({text}), ..."
-        yield _problem(e, f"'{e.variable}' stands for a set of events here, so {text} is no single value", hint)
-    if isinstance(e, ast.Each | ast.Name) or (isinstance(e, ast.Call) and e.function == "prev"):
-        yield from _expression_problems(e, in_each=False, in_items=True)
+        yield problem(e, f"'{e.variable}' stands for a set of events here, so {text} is no single value", hint)
+    if isinstance(e, ast.Each | ast.Name | ast.LastOf) or (isinstance(e, ast.Call) and e.function == "prev"):
+        yield from expression_problems(e, ITEMS)
         if not isinstance(e, ast.Call):
             return
     for child in ast.children(e):
         if isinstance(child, ast.Expression):
             yield from _per_match_problems(child, known)
-
-
-def _aggregate_problems(e: ast.Call, known: Bindings) -> Iterator[Problem]:
-    if len(e.arguments) != 1:
-        return  # told with the types
-    argument = e.arguments[0]
-    if isinstance(argument, ast.Name):
-        if argument.name not in known:
-            yield _unknown(argument, argument.name, list(known))
-            return
-        if e.function != "count":
-            hint = f"write {e.function}({argument.name}.attribute)"
-            yield _problem(e, f"{e.function} takes an attribute, not the whole variable '{argument.name}'", hint)
-            return
-        used = {argument.name}
-    else:
-        yield from _expression_problems(argument, in_each=False, in_items=True)
-        for inner in ast.find(argument, ast.Call):
-            if inner.function in AGGREGATES:
-                yield _problem(inner, "an aggregate cannot stand inside another")
-        used = {x for x in variables_of(argument) if x in known}
-    sets = sorted(x for x in used if not known[x])
-    if used and not sets:
-        x = sorted(used)[0]
-        hint = "count(x) of one event is 1" if e.function == "count" else f"write {print_expression(argument)}"
-        yield _problem(e, f"'{x}' stands for one event, so there is nothing to aggregate", hint)
-    elif len(sets) > 1:
-        yield _problem(e, f"an aggregate runs over one set of events, not over {listed(sets)}")
-    elif not used and not variables_of(argument):
-        yield _problem(e, f"{e.function} needs an attribute of a variable to aggregate")
 
 
 # ---------------------------------------------------------------- clauses
@@ -271,25 +162,25 @@ def _aggregate_problems(e: ast.Call, known: Bindings) -> Iterator[Problem]:
 def _clause_problems(query: ast.Query, schema: Schema | None) -> Iterator[Problem]:
     for i, key in enumerate(query.partition):
         if key.attribute in [k.attribute for k in query.partition[:i]]:
-            yield _problem(key, f"the attribute '{key.attribute}' stands twice in PARTITION BY")
+            yield problem(key, f"the attribute '{key.attribute}' stands twice in PARTITION BY")
         if key.attribute in ("start_time", "end_time"):
             message = f"the result has a column '{key.attribute}' of its own, so it cannot be a partition column"
-            yield _problem(key, message, "rename the column of the events")
+            yield problem(key, message, "rename the column of the events")
         if schema is None:
             continue
         found = schema.attributes.get(key.attribute)
         if found is None:
             hint = did_you_mean(key.attribute, schema.attributes) or f"the attributes are {listed(schema.attributes)}"
-            yield _problem(key, f"unknown attribute '{key.attribute}'", hint, name=True)
+            yield problem(key, f"unknown attribute '{key.attribute}'", hint, name=True)
         elif found.kind is Kind.OTHER:
             yield Problem(ProblemKind.TYPE, f"cannot partition by '{key.attribute}' of type {found}", key.span)
     for i, stream in enumerate(query.streams):
         if stream in query.streams[:i]:
             where = query.places.get(f"stream {i}", query.span)
-            yield _problem(where, f"the stream '{stream}' stands twice in FROM")
+            yield problem(where, f"the stream '{stream}' stands twice in FROM")
     if query.limit == 0:
         where = query.places.get("LIMIT", query.span)
-        yield _problem(where, "LIMIT 0 reports nothing", "leave LIMIT out for all complex events")
+        yield problem(where, "LIMIT 0 reports nothing", "leave LIMIT out for all complex events")
 
 
 def _duplicate_columns(query: ast.Query, columns: tuple[Output, ...]) -> Iterator[Problem]:
@@ -298,5 +189,5 @@ def _duplicate_columns(query: ast.Query, columns: tuple[Output, ...]) -> Iterato
     for column in columns:
         if column.name and column.name in taken:
             hint = "name it otherwise with AS" if query.items else "list the variables, with AS for this one"
-            yield _problem(column.span, f"the result has two columns '{column.name}': {taken[column.name]} too", hint)
+            yield problem(column.span, f"the result has two columns '{column.name}': {taken[column.name]} too", hint)
         taken[column.name] = "another item"

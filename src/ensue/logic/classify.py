@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 
 from ensue.language import ast
 from ensue.language.printer import print_expression
-from ensue.logic.scope import variables_of
+from ensue.logic.scope import aggregates_of, variables_of
 from ensue.logic.window import looks_back
 
 
@@ -20,6 +21,7 @@ class Fragment:
     windows: tuple[ast.Interval | ast.EventCount, ...]
     selectors: tuple[ast.Selector, ...]
     absence: bool
+    deadline: ast.Interval | None  # by which something must not have followed
 
     @property
     def unary(self) -> bool:
@@ -29,7 +31,7 @@ class Fragment:
     @property
     def uses_time(self) -> bool:
         """Whether time differences matter, so that the unit of the time column must be known."""
-        return self.timed_gaps or any(isinstance(w, ast.Interval) for w in self.windows)
+        return self.timed_gaps or self.deadline is not None or any(isinstance(w, ast.Interval) for w in self.windows)
 
 
 def classify(query: ast.Query) -> Fragment:
@@ -45,14 +47,20 @@ def classify(query: ast.Query) -> Fragment:
     if query.selector is not ast.Selector.ALL:
         selectors.insert(0, query.selector)
     return Fragment(
-        related=tuple(print_expression(c) for c in conjuncts if len(variables_of(c)) > 1),
+        related=tuple(print_expression(c) for c in conjuncts if len(variables_of(c)) > 1 or aggregates_of(c)),
         look_back=looks_back(pattern),
         timed_gaps=any(s.gap for s in ast.find(pattern, ast.Sequence))
         or any(i.gap for i in ast.find(pattern, ast.Iteration)),
         windows=tuple(w.window for w in ast.find(pattern, ast.Within)),
         selectors=tuple(dict.fromkeys(selectors)),
-        absence=any(isinstance(p, ast.Unless | ast.NotBetween) for p in ast.walk(pattern)),
+        absence=any(isinstance(p, ast.Unless | ast.NotBetween | ast.NotAfter) for p in ast.walk(pattern)),
+        deadline=deadline_of(pattern),
     )
+
+
+def deadline_of(pattern: ast.Pattern) -> ast.Interval | None:
+    """The deadline of the absence at the end of a query's pattern, if it ends in one."""
+    return next((p.deadline for p in ast.find(pattern, ast.NotAfter)), None)
 
 
 def conjuncts_of(e: ast.Expression) -> list[ast.Expression]:
@@ -60,3 +68,8 @@ def conjuncts_of(e: ast.Expression) -> list[ast.Expression]:
     if isinstance(e, ast.Binary) and e.operator == "AND":
         return conjuncts_of(e.left) + conjuncts_of(e.right)
     return [e]
+
+
+def conjunction(conjuncts: list[ast.Expression]) -> ast.Expression:
+    """The condition that each of these, at least one, holds."""
+    return reduce(lambda left, right: ast.Binary("AND", left, right, span=left.span.join(right.span)), conjuncts)

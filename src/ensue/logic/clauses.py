@@ -6,7 +6,7 @@ from collections.abc import Container
 from dataclasses import dataclass
 
 from ensue.language import ast
-from ensue.logic.scope import always_marked, bindings, chosen_of, variables_of
+from ensue.logic.scope import aggregates_of, always_marked, bindings, chosen_of, lasts_in, variables_of
 
 #: A conjunction of disjunctions may explode when written out; no query that a person writes comes near.
 MAX_CLAUSES = 200
@@ -26,7 +26,7 @@ _FALSE = ast.Literal(False, ast.LiteralType.BOOLEAN)
 
 
 class NotUnary(Exception):
-    """A condition that relates several events, or an event outside the filter's own pattern."""
+    """A condition that relates several events, or is about more than an event of the filter's own pattern."""
 
     def __init__(self, part: ast.Expression, what: str) -> None:
         self.part = part
@@ -78,6 +78,10 @@ def _splits(e: ast.Binary) -> bool:
 
 def _part(e: ast.Expression, own: Container[str], negated: bool) -> Part:
     variables = variables_of(e)
+    if aggregates_of(e):
+        raise NotUnary(e, "an aggregate in a filter")
+    if lasts_in(e):
+        raise NotUnary(e, "LASTOF")
     if len(variables) != 1:
         what = "a condition that relates several events" if variables else "a condition that concerns no event"
         raise NotUnary(e, what)

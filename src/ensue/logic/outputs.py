@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ensue.errors import Span
 from ensue.language import ast
-from ensue.logic.scope import bindings, variables_of
+from ensue.logic.scope import bindings, named_in
 from ensue.logic.types import Typing
 from ensue.schema import ValueType
 
@@ -52,7 +52,7 @@ def projected(columns: tuple[Output, ...]) -> frozenset[str]:
     """The variables that the items use: complex events that agree on them are one."""
     used: set[str] = set()
     for column in columns:
-        used |= variables_of(column.expression)
+        used |= named_in(column.expression)
         used |= {n.name for n in ast.find(column.expression, ast.Name)}
     return frozenset(used)
 
@@ -66,7 +66,7 @@ def attributes_used(query: ast.Query) -> frozenset[str] | None:
     for e in [*conditions, *(i.expression for i in query.items)]:
         used |= {n.name for n in ast.find(e, ast.Attribute)}
     for e in conditions:
-        used |= {n.name for n in ast.find(e, ast.Name)}
+        used |= {n.name for n in ast.walk(e) if isinstance(n, ast.Name | ast.LastOf)}
     return frozenset(used)
 
 

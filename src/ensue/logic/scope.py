@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from ensue.language import ast
+from ensue.logic.functions import AGGREGATES
 
 #: For each variable that a pattern binds: whether it stands for exactly one event there.
 Bindings = Mapping[str, bool]
@@ -35,7 +36,7 @@ def bindings(p: ast.Pattern) -> Bindings:
             return {**inner, p.variable: single}
         case ast.Iteration():
             inner = bindings(p.body)
-            return inner if p.low == p.high == 1 else dict.fromkeys(inner, False)
+            return dict.fromkeys(inner, False) if has_rounds(p) else inner
         case ast.Optional():
             return dict.fromkeys(bindings(p.body), False)
         case ast.Sequence() | ast.NotBetween():
@@ -54,7 +55,7 @@ def bindings(p: ast.Pattern) -> Bindings:
         case ast.Project():
             inner = bindings(p.body)
             return {x: inner[x] for x in inner if x in p.variables}
-        case ast.Filter() | ast.Within() | ast.Select() | ast.Unless():
+        case ast.Filter() | ast.Within() | ast.Select() | ast.Unless() | ast.NotAfter():
             return bindings(p.body)
     raise AssertionError(p)
 
@@ -76,7 +77,7 @@ def always_marked(p: ast.Pattern) -> frozenset[str]:
             return always_marked(p.left) & always_marked(p.right)
         case ast.Project():
             return always_marked(p.body) & set(p.variables)
-        case ast.Iteration() | ast.Filter() | ast.Within() | ast.Select() | ast.Unless():
+        case ast.Iteration() | ast.Filter() | ast.Within() | ast.Select() | ast.Unless() | ast.NotAfter():
             return always_marked(p.body)
     raise AssertionError(p)
 
@@ -92,13 +93,18 @@ def is_atom(p: ast.Pattern) -> bool:
     match p:
         case ast.Type() | ast.Any():
             return True
-        case ast.As() | ast.Filter() | ast.Within() | ast.Select() | ast.Unless():
+        case ast.As() | ast.Filter() | ast.Within() | ast.Select() | ast.Unless() | ast.NotAfter():
             return is_atom(p.body)
         case ast.Or() | ast.And():
             return is_atom(p.left) and is_atom(p.right)
         case ast.Iteration():
-            return p.low == p.high == 1 and is_atom(p.body)
+            return not has_rounds(p) and is_atom(p.body)
     return False
+
+
+def has_rounds(p: ast.Iteration) -> bool:
+    """Whether there can be more than one round: `p{1}` is `p`, and no iteration."""
+    return not p.low == p.high == 1
 
 
 @lru_cache(maxsize=10_000)
@@ -119,17 +125,24 @@ def _asked(p: ast.Pattern) -> frozenset[str]:
     for part, given in parts(p):
         asked |= free(part) - given
     if isinstance(p, ast.Filter):
-        asked |= variables_of(p.condition) - bindings(p.body).keys()
+        asked |= (named_in(p.condition) | lasts_in(p.condition)) - bindings(p.body).keys()
+    if isinstance(p, ast.Iteration) and has_rounds(p):
+        asked -= {last_of(y) for y in bindings(p.body)}
     return asked
+
+
+def carried(p: ast.Iteration) -> frozenset[str]:
+    """The variables `y` of which a round is told the event of the round before, as `LASTOF(y)`."""
+    return frozenset(y for y in singles(p.body) if last_of(y) in free(p.body)) if has_rounds(p) else frozenset()
 
 
 def parts(p: ast.Pattern) -> Iterator[tuple[ast.Pattern, frozenset[str]]]:
     """The patterns directly inside `p`, each with the variables that `p` hands to that part alone.
 
-    The absent pattern of UNLESS and of NOT between sees the single variables of the patterns it is absent from.
+    The absent pattern of UNLESS and of NOT sees the single variables of the patterns it is absent from.
     """
     match p:
-        case ast.Unless():
+        case ast.Unless() | ast.NotAfter():
             yield p.body, frozenset()
             yield p.absent, singles(p)
         case ast.NotBetween():
@@ -149,11 +162,65 @@ def nullable(p: ast.Pattern) -> bool:
     return isinstance(p, ast.Optional)
 
 
-def chosen_of(e: ast.Expression) -> frozenset[str]:
-    """The variables from whose sets an event is chosen, as `x.a`: if one of them is empty, a filter holds."""
-    return frozenset(n.variable for n in ast.find(e, ast.Attribute))
+# ---------------------------------------------------------------- what an expression speaks of
+
+
+def last_of(variable: str) -> str:
+    """The name under which `LASTOF(y)` is a variable that a filter takes from the iteration around it."""
+    return f"\0LASTOF({variable})"
+
+
+def lasts_in(e: ast.Expression) -> frozenset[str]:
+    """The events of rounds before that an expression speaks of, under the names of `last_of`."""
+    return frozenset(last_of(n.variable) for n in ast.find(e, ast.LastOf))
+
+
+def named_in(e: ast.Expression) -> frozenset[str]:
+    """The variables that stand in an expression as `x.a` or `x[g]`, in aggregates too."""
+    return frozenset(n.variable for n in ast.walk(e) if isinstance(n, ast.Attribute | ast.Each))
 
 
 def variables_of(e: ast.Expression) -> frozenset[str]:
-    """The variables that an expression of a filter speaks of, as `x.a` or `x[g]`."""
-    return frozenset(n.variable for n in ast.walk(e) if isinstance(n, ast.Attribute | ast.Each))
+    """What an expression of a filter speaks of: variables, and under names of their own `LASTOF(y)` and whole sets.
+
+    So a condition that speaks of one thing only, which is a variable, is about one event at a time.
+
+    >>> from ensue.language.parser import parse_expression
+    >>> sorted(variables_of(parse_expression("x.v > LASTOF(x).v")))
+    ['\\x00LASTOF(x)', 'x']
+    """
+    whole = {name for a in aggregates_of(e) for name in aggregated_in(a)}
+    return named_in(e) | lasts_in(e) | {f"\0all of {x}" for x in whole}
+
+
+@lru_cache(maxsize=10_000)
+def chosen_of(e: ast.Expression) -> frozenset[str]:
+    """From whose sets an event is chosen, as `x.a` or `LASTOF(x).a`: where one of them is empty, a filter holds.
+
+    An aggregate speaks of a whole set, so nothing is chosen for it.
+    """
+    plain = without_aggregates(e)
+    return frozenset(n.variable for n in ast.find(plain, ast.Attribute)) | lasts_in(plain)
+
+
+def without_aggregates(e: ast.Expression) -> ast.Expression:
+    """The expression with something that speaks of nothing in the place of each aggregate."""
+    return ast.replaced(e, lambda part: _NOTHING if is_aggregate(part) else None)
+
+
+def is_aggregate(e: ast.Expression) -> bool:
+    return isinstance(e, ast.Call) and e.function in AGGREGATES
+
+
+def aggregates_of(e: ast.Expression) -> list[ast.Call]:
+    """The aggregates in an expression."""
+    return [call for call in ast.find(e, ast.Call) if is_aggregate(call)]
+
+
+def aggregated_in(aggregate: ast.Call) -> frozenset[str]:
+    """The variables that an aggregate speaks of: the set it runs over, which may be a bare name, and single ones."""
+    names = (a.name for a in aggregate.arguments if isinstance(a, ast.Name))
+    return frozenset(names).union(*map(named_in, aggregate.arguments))
+
+
+_NOTHING = ast.Literal(None, ast.LiteralType.NULL)

@@ -90,7 +90,7 @@ def _concerns_its_own_events(node: ast.Node) -> bool:
     match node:
         case ast.Sequence() | ast.Iteration():
             return not node.contiguous
-        case ast.Unless() | ast.NotBetween() | ast.Select() | ast.EventCount():
+        case ast.Unless() | ast.NotBetween() | ast.NotAfter() | ast.Select() | ast.EventCount():
             return False
         case ast.Call():
             return node.function != "prev"

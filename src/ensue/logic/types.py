@@ -44,7 +44,7 @@ class Typing:
                 return ValueType(Kind.DURATION, pa.duration(_coarsest(e)))
             case ast.Name():
                 return self._attribute(e, e.name, None)
-            case ast.Attribute():
+            case ast.Attribute() | ast.LastOf():
                 return self._attribute(e, e.name, e.variable)
             case ast.Each():
                 self.condition(e.condition)

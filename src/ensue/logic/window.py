@@ -8,6 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from ensue.language import ast
+from ensue.logic.scope import is_atom
 
 _FARTHEST = 2**63 - 1  # a window of so many ticks bounds nothing
 
@@ -18,6 +19,13 @@ class Window:
 
     events: int | None = None
     time: ast.Bound | None = None
+
+    def and_(self, other: Window) -> Window:
+        """The window that is in both."""
+        events = min((n for n in (self.events, other.events) if n is not None), default=None)
+        if self.time is None or (other.time is not None and _tighter(other.time, self.time)):
+            return Window(events, other.time)
+        return Window(events, self.time)
 
     def ticks(self, tick: int | None) -> int | None:
         """The largest whole number of ticks that lies in the window's time, or None where time bounds nothing."""
@@ -30,20 +38,23 @@ class Window:
         return whole if whole < _FARTHEST else None
 
 
+_ONE_EVENT = Window(1, ast.Bound(ast.Duration(Decimal(0), "s"), inclusive=True))
+
+
 def peel_windows(p: ast.Pattern) -> tuple[ast.Pattern, Window]:
     """The pattern without the upper bounds on its whole length, which the match structure keeps."""
-    events: int | None = None
-    time: ast.Bound | None = None
+    whole = Window()
     while isinstance(p, ast.Within):
-        window = p.window
-        if isinstance(window, ast.EventCount):
-            events = window.count if events is None else min(events, window.count)
-        elif window.high is None or not _from_zero(window.low):
+        if isinstance(p.window, ast.EventCount):
+            whole = whole.and_(Window(events=p.window.count))
+        elif p.window.high is None or not _from_zero(p.window.low):
             break
-        elif time is None or _tighter(window.high, time):
-            time = window.high
+        else:
+            whole = whole.and_(Window(time=p.window.high))
         p = p.body
-    return p, Window(events, time)
+    if isinstance(p, ast.NotAfter):  # its complex events are those of its body
+        whole = whole.and_(_ONE_EVENT if is_atom(p.body) else peel_windows(p.body)[1])
+    return p, whole
 
 
 def _from_zero(low: ast.Bound | None) -> bool:

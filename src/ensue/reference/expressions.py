@@ -7,7 +7,7 @@ import math
 import operator
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -16,6 +16,7 @@ import pyarrow as pa
 from ensue.events import EventStream
 from ensue.language import ast
 from ensue.logic.functions import AGGREGATES, FUNCTIONS, aligned, as_computed, nan_last
+from ensue.logic.scope import aggregates_of, chosen_of, last_of
 from ensue.logic.types import Typing
 from ensue.schema import Kind, timestamp_literal, value_type
 
@@ -30,11 +31,16 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 
 
 class Events:
-    """A stream as Python values: an attribute at a position, and the position `k` before it in its substream."""
+    """A stream as Python values: an attribute at a position, and the position `k` before it in its substream.
 
-    def __init__(self, stream: EventStream, substreams: Sequence[Sequence[int]]) -> None:
+    `passed` is the time that has passed, in the ticks of the stream: no event is still to come from before it. The
+    end of a stream is no time that passes, so without it that is the last event's.
+    """
+
+    def __init__(self, stream: EventStream, substreams: Sequence[Sequence[int]], passed: int | None = None) -> None:
         self.stream = stream
         self.substreams = substreams
+        self._passed = passed
         self._columns: dict[str, list[Any]] = {}
 
     @cached_property
@@ -56,6 +62,11 @@ class Events:
         """The time of each event; whole ticks where no unit is known, which only queries without intervals get."""
         tick = self.stream.tick or 1
         return [int(t) * tick for t in self.stream.times]
+
+    @property
+    def now(self) -> int:
+        """The time that has passed, in nanoseconds; asked where there is an event."""
+        return self.nanoseconds[-1] if self._passed is None else self._passed * (self.stream.tick or 1)
 
     def value(self, attribute: str, position: int) -> Any:
         if attribute not in self._columns:
@@ -91,12 +102,13 @@ class Scope:
     chosen: Mapping[str, int] = field(default_factory=dict)
     sets: Mapping[str, Collection[int]] = field(default_factory=dict)
     here: int | None = None  # the event that bare attribute names inside x[...] speak of
+    computed: Mapping[ast.Call, Any] = field(default_factory=dict)  # aggregates, whatever is chosen
 
     def at(self, position: int) -> Scope:
-        return Scope(self.chosen, self.sets, position)
+        return replace(self, here=position)
 
     def choosing(self, variable: str, position: int) -> Scope:
-        return Scope({**self.chosen, variable: position}, self.sets, self.here)
+        return replace(self, chosen={**self.chosen, variable: position})
 
 
 class Expressions:
@@ -106,11 +118,18 @@ class Expressions:
         self.events = events
         self.typing = Typing(events.stream.schema)
 
-    def holds_for_every_choice(self, f: ast.Expression, sets: Mapping[str, Collection[int]]) -> bool:
-        """A filter over sets: TRUE for every choice of one event from each; an empty set makes it hold."""
-        chosen = sorted({n.variable for n in ast.find(f, ast.Attribute)})
+    def holds_for_every_choice(
+        self, f: ast.Expression, sets: Mapping[str, Collection[int]], single: Mapping[str, int]
+    ) -> bool:
+        """A filter over sets: TRUE for every choice of one event from each; an empty set makes it hold.
+
+        An aggregate is of a whole set, so nothing is chosen for it. `single` are the events of single variables.
+        """
+        computed = {a: self.value(a, Scope(single, sets)) for a in aggregates_of(f)}
+        chosen = sorted(chosen_of(f))
         choices = itertools.product(*(sets[x] for x in chosen))
-        return all(self.value(f, Scope(dict(zip(chosen, c, strict=True)), sets)) is True for c in choices)
+        scopes = (Scope(dict(zip(chosen, c, strict=True)), sets, computed=computed) for c in choices)
+        return all(self.value(f, scope) is True for scope in scopes)
 
     def value(self, e: ast.Expression, scope: Scope) -> Any:
         """The value of `e`."""
@@ -125,6 +144,8 @@ class Expressions:
                 return self.events.value(e.name, scope.here)
             case ast.Attribute():
                 return self.events.value(e.name, scope.chosen[e.variable])
+            case ast.LastOf():
+                return self.events.value(e.name, scope.chosen[last_of(e.variable)])
             case ast.Each():
                 every = [self.value(e.condition, scope.at(k)) for k in scope.sets[e.variable]]
                 return _all(every)
@@ -156,7 +177,7 @@ class Expressions:
 
     def _call(self, e: ast.Call, scope: Scope) -> Any:
         if e.function in AGGREGATES:
-            return self._aggregate(e, scope)
+            return scope.computed[e] if e in scope.computed else self._aggregate(e, scope)
         if e.function == "prev":
             return self._look_back(e, scope)
         if e.function == "timestamp":
@@ -187,7 +208,10 @@ class Expressions:
         (argument,) = e.arguments
         if isinstance(argument, ast.Name):
             return len(scope.sets[argument.name])
-        (variable,) = {n.variable for n in ast.find(argument, ast.Attribute)} - scope.chosen.keys()
+        sets = {n.variable for n in ast.find(argument, ast.Attribute)} - scope.chosen.keys()
+        if not sets:  # a rewriting has shown that it is of one event
+            return aggregate(e.function, [self.value(argument, scope)])
+        (variable,) = sets
         positions = sorted(scope.sets[variable])
         values = [self.value(argument, scope.choosing(variable, k)) for k in positions]
         return aggregate(e.function, values)

@@ -3,22 +3,40 @@
 A filter may speak of a variable that a pattern around it binds, also one that comes later in the stream. So a
 pattern is evaluated under an *environment*: a position for each variable that it takes from outside. The pattern
 that binds such a variable to one event tries every position for it, and keeps the complex events that indeed
-mark that position: the valuations of CEPL (Grez, section 3.2), guessed and checked.
+mark that position: the valuations of CEPL (Grez, section 3.2), guessed and checked. What a round of an iteration
+is told of the round before, `LASTOF(y)`, is in the environment too, under a name of its own.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 
 from ensue.language import ast
-from ensue.logic.scope import bindings, captured, free, is_atom, nullable, singles, variables_of
+from ensue.logic.classify import conjunction, conjuncts_of
+from ensue.logic.scope import (
+    aggregated_in,
+    aggregates_of,
+    bindings,
+    captured,
+    carried,
+    free,
+    is_atom,
+    last_of,
+    lasts_in,
+    named_in,
+    nullable,
+    singles,
+)
 from ensue.reference.expressions import Events, Expressions
 
-Environment = Mapping[str, int]
+#: In the first round of an iteration, `LASTOF(y)` is None.
+Environment = Mapping[str, int | None]
+#: The events of the round before that the next round is told of, in the order of `carried`.
+Told = tuple[int | None, ...]
 
 
 @dataclass(frozen=True)
@@ -55,7 +73,7 @@ class Patterns:
         self.events = events
         self.positions = substream
         self.expressions = Expressions(events)
-        self._known: dict[tuple[ast.Pattern, tuple[tuple[str, int], ...]], ComplexEvents] = {}
+        self._known: dict[tuple[ast.Pattern, tuple[tuple[str, int | None], ...]], ComplexEvents] = {}
 
     def of(self, p: ast.Pattern, outside: Environment | None = None) -> ComplexEvents:
         """The complex events of `p` where the variables it takes from outside stand for these positions."""
@@ -84,7 +102,7 @@ class Patterns:
             case ast.As():
                 return self._as(p, env)
             case ast.Filter():
-                return (c for c in self.of(p.body, env) if self._holds(p, c, env))
+                return self._filter(p, env)
             case ast.Sequence():
                 joined = self._join(self.of(p.left, env), self.of(p.right, env), p.contiguous, p.gap)
                 return itertools.chain(joined, self._without_optional(p, env))
@@ -104,6 +122,8 @@ class Patterns:
                 return self._all(p, env)
             case ast.Unless():
                 return self._unless(p, env)
+            case ast.NotAfter():
+                return self._not_after(p, env)
             case ast.Select():
                 return select(p.selector, self.of(p.body, env), self.events.rank)
             case ast.Project():
@@ -118,14 +138,25 @@ class Patterns:
             marked = {c.start} if is_atom(p.body) else c.support
             yield ComplexEvent(c.start, c.end, c.marks | {(p.variable, k) for k in marked})
 
-    def _holds(self, p: ast.Filter, c: ComplexEvent, env: Environment) -> bool:
+    def _filter(self, p: ast.Filter, env: Environment) -> Iterator[ComplexEvent]:
         """A variable that the filter's own pattern binds means its marks; any other comes from outside."""
+        outside = {x: [k] for x, k in env.items() if k is not None}
+        # In a first round there is no LASTOF(y): what is said of it, a part of a conjunction, falls away.
+        said = [f for f in conjuncts_of(p.condition) if lasts_in(f) <= outside.keys()]
+        if not said:
+            yield from self.of(p.body, env)
+            return
+        condition = conjunction(said)
         own = bindings(p.body)
-        sets = {x: c.of(x) if x in own else [env[x]] for x in variables_of(p.condition)}
-        return self.expressions.holds_for_every_choice(p.condition, sets)
+        spoken_of = named_in(condition).union(*map(aggregated_in, aggregates_of(condition)))
+        for c in self.of(p.body, env):
+            sets = {**outside, **{x: c.of(x) for x in own if x in spoken_of}}
+            single = {x: positions[0] for x, positions in sets.items() if own.get(x, True)}
+            if self.expressions.holds_for_every_choice(condition, sets, single):
+                yield c
 
     def _join(
-        self, left: ComplexEvents, right: ComplexEvents, contiguous: bool, gap: ast.Interval | None
+        self, left: Set[ComplexEvent], right: Set[ComplexEvent], contiguous: bool, gap: ast.Interval | None
     ) -> Iterator[ComplexEvent]:
         """`p ; q`, `p : q` and their timed forms."""
         by_start = defaultdict(list)
@@ -151,14 +182,29 @@ class Patterns:
             yield from self.of(p.left, env)
 
     def _iteration(self, p: ast.Iteration, env: Environment) -> Iterator[ComplexEvent]:
-        """`p+` is `p` or `p ; p+`: the complex events of one round, of two, and so on while there are any."""
-        once = self.of(p.body, env)
-        rounds, many = 1, once
+        """`p+` is `p` or `p+ ; p`: the complex events of one round, of two, and so on while there are any.
+
+        They are kept by what the next round is told of the last.
+        """
+        first = (None,) * len(carried(p))
+        rounds, many = 1, self._round(p, env, first)
         while many and (p.high is None or rounds <= p.high):
             if rounds >= p.low:
-                yield from many
-            many = frozenset(self._join(once, many, p.contiguous, p.gap))
+                yield from itertools.chain(*many.values())
+            longer: dict[Told, set[ComplexEvent]] = defaultdict(set)
+            for told, so_far in many.items():
+                for tells, once in self._round(p, env, told).items():
+                    longer[tells].update(self._join(so_far, once, p.contiguous, p.gap))
+            many = {told: found for told, found in longer.items() if found}
             rounds += 1
+
+    def _round(self, p: ast.Iteration, env: Environment, told: Told) -> dict[Told, set[ComplexEvent]]:
+        """The complex events of a round that is told so of the round before, by what it tells the next."""
+        names = sorted(carried(p))
+        found: dict[Told, set[ComplexEvent]] = defaultdict(set)
+        for c in self.of(p.body, {**env, **dict(zip(map(last_of, names), told, strict=True))}):
+            found[tuple(k for y in names for k in c.of(y))].add(c)
+        return found
 
     def _inside(self, c: ComplexEvent, window: ast.Interval | ast.EventCount) -> bool:
         if isinstance(window, ast.EventCount):
@@ -177,6 +223,15 @@ class Patterns:
             absent = self.of(p.absent, self._seen_from(p, c, env))
             if not any(c.start <= d.start and d.end <= c.end for d in absent):
                 yield c
+
+    def _not_after(self, p: ast.NotAfter, env: Environment) -> Iterator[ComplexEvent]:
+        """Nothing absent may end by the deadline, and it is known that nothing does when the deadline has passed."""
+        times = self.events.nanoseconds
+        for c in self.of(p.body, env):
+            if not p.deadline.contains(self.events.now - times[c.end]):
+                absent = self.of(p.absent, self._seen_from(p, c, env))
+                if not any(c.end < d.start and p.deadline.contains(times[d.end] - times[c.end]) for d in absent):
+                    yield c
 
     def _not_between(self, p: ast.NotBetween, env: Environment) -> Iterator[ComplexEvent]:
         for c1 in self.of(p.left, env):

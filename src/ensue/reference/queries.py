@@ -17,14 +17,20 @@ from ensue.reference.patterns import ComplexEvent, Patterns, select
 Progress = Callable[[int, int], None]
 
 
-def evaluate(checked: Checked, stream: EventStream, progress: Progress | None = None) -> Found:
+def evaluate(
+    checked: Checked, stream: EventStream, progress: Progress | None = None, *, passed: int | None = None
+) -> Found:
     """The complex events that a query reports, in the order of their ends.
+
+    `passed` is the time that has passed, where that is later than the last event's. All complex events of an end have
+    the same deadline, and those of later ends no earlier one: so by their ends they are also in the order in which
+    they become known.
 
     CONSUME BY rules complex events out before the selector chooses: what may not be reported is no candidate.
     """
     query = checked.query
     substreams = substreams_of(stream, [k.attribute for k in query.partition])
-    events = Events(stream, substreams)
+    events = Events(stream, substreams, passed)
     by_end: dict[int, list[ComplexEvent]] = defaultdict(list)
     partition_of: dict[int, int] = {}
     for number, substream in enumerate(substreams):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ensue.language import ast
+from ensue.logic.classify import deadline_of
 from ensue.logic.window import looks_back, reaches_back
 from ensue.plan import Plan, window_of
 
@@ -50,6 +51,8 @@ class Layout:
 
 def batch_layout(query: ast.Query, plan: Plan | str, tick: int | None) -> Layout:
     """The layout of a query over a finite DataFrame."""
+    if deadline_of(query.pattern) is not None:
+        return Layout((), None, "time passes a deadline for all partitions at once")
     keys = () if query.consume is ast.Consume.ANY else tuple(k.attribute for k in query.partition)
     because = reaches_back(query)
     if looks_back(*(query.items or ())):

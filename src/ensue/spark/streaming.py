@@ -77,9 +77,9 @@ class BucketProcessor(StatefulProcessor):
         bucket = self._load()
         passed = _passed(watermark)
         late = bucket.take_in(events, passed)
-        rows = bucket.release(passed)
-        if watermark > 0:
-            bucket.running.pass_time(passed)
+        released = [bucket.release(passed), bucket.running.pass_time(passed) if watermark > 0 else None]
+        found = [table for table in released if table is not None]
+        rows = pa.concat_tables(found) if found else None
         due = bucket.next_timer(watermark)
         if due is not None:
             self._handle.registerTimer(due)
@@ -171,8 +171,11 @@ class Bucket:
 
     def next_timer(self, watermark: int) -> int | None:
         """The time to be woken at, in milliseconds, where a timer must be set that is not set yet."""
+        times = [] if self.running.next_due is None else [self.running.next_due]
         if self.waiting is not None and len(self.waiting):
-            due = -(-int(as_integers(self.waiting.column(TIME)).min()) // _MICROS)
+            times.append(int(as_integers(self.waiting.column(TIME)).min()))
+        if times:
+            due = -(-min(times) // _MICROS)
         elif isinstance(self.recipe.plan, Plan) and self.recipe.window and self.running.open and watermark > 0:
             due = watermark + self.recipe.window // _MICROS + 1  # by then all that is open has expired
         else:

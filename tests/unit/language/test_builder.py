@@ -34,6 +34,7 @@ def condition(made, text):
         (A.all(B), "A ALL B"),
         (A.unless(B), "A UNLESS B"),
         (A.without(B, C), "A ; NOT B ; C"),
+        (A.not_followed_by(B, "5 s"), "A ; NOT B WITHIN 5 s"),
         (A.repeated(), "A+"),
         (A.repeated(2), "A{2,}"),
         (A.repeated(2, 3, directly=True, gap="> 1 s"), "A:{2,3}[> 1 s]"),
@@ -71,6 +72,7 @@ def test_patterns(made, text):
         (x.s.concat("b") == "ab", "x.s || 'b' = 'ab'"),
         (x.each(dsl.attribute("v") > 1), "x[v > 1]"),
         (dsl.call("prev", x.v, 2) > 1, "PREV(x.v, 2) > 1"),
+        (x.v > dsl.lastof(x).v, "x.v > LASTOF(x).v"),
         (-x.v < 0, "-x.v < 0"),
         (2 / x.v > 1, "2 / x.v > 1"),
         (1 + x.v > 1, "1 + x.v > 1"),
@@ -108,6 +110,8 @@ def test_what_is_refused():
         A.repeated(0)
     with pytest.raises(ValueError, match="needs from_"):
         dsl.select().build()
+    with pytest.raises(ensue.QueryError, match="the deadline of an absence is an upper bound"):
+        dsl.select().from_("S").matching(A.not_followed_by(B, "> 5 s")).build()
     with pytest.raises(ensue.QueryError, match="unknown unit"):
         A.within("5 parsec")
     with pytest.raises(ensue.QueryError, match="unknown variable 'y'"):

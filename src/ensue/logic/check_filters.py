@@ -1,0 +1,208 @@
+"""The checks of expressions in their place: what a filter may speak of, where aggregates and look-back may stand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from ensue.errors import Problem, ProblemKind, Span, did_you_mean, listed
+from ensue.language import ast
+from ensue.language.printer import print_expression, print_name
+from ensue.logic.scope import (
+    Bindings,
+    aggregated_in,
+    aggregates_of,
+    bindings,
+    has_rounds,
+    is_aggregate,
+    named_in,
+    parts,
+    singles,
+    without_aggregates,
+)
+
+
+def problem(where: ast.Node | Span, message: str, hint: str | None = None, *, name: bool = False) -> Problem:
+    """What is wrong at a place, with scope or, if so said, with a name."""
+    span = where if isinstance(where, Span) else where.span
+    return Problem(ProblemKind.NAME if name else ProblemKind.SCOPE, message, span, hint)
+
+
+def unknown(where: ast.Node | Span, name: str, known: list[str]) -> Problem:
+    hint = did_you_mean(name, known) or f"the variables are {listed(known)}"
+    return problem(where, f"unknown variable '{name}'", hint, name=True)
+
+
+# ---------------------------------------------------------------- scope of filters
+
+
+def scope_problems(root: ast.Pattern) -> Iterator[Problem]:
+    """Every variable of a filter is bound in the filter's own pattern or single in one around it."""
+    stack: list[tuple[ast.Pattern, frozenset[str], Rounds]] = [(root, frozenset(), None)]
+    while stack:
+        p, outer, rounds = stack.pop()
+        visible = outer | singles(p)
+        stack.extend((part, visible | given, _rounds_in(p, part, rounds)) for part, given in parts(p))
+        if isinstance(p, ast.Filter):
+            known = {**dict.fromkeys(outer, True), **bindings(p.body)}
+            yield from _condition_problems(root, p.condition, known)
+            for node in ast.find(p.condition, ast.LastOf):
+                yield from _last_of_problems(root, node, rounds)
+
+
+#: The variables that the iterations around a filter bind in a round, each with whether it is single there, or None
+#: where a pattern that must not occur lies between. None where there is no iteration.
+Rounds = Mapping[str, bool | None] | None
+
+
+def _rounds_in(p: ast.Pattern, part: ast.Pattern, rounds: Rounds) -> Rounds:
+    """The rounds around the parts of `p`, given those around it."""
+    if isinstance(p, ast.Iteration) and has_rounds(p):
+        return {**(rounds or {}), **bindings(p.body)}
+    if isinstance(p, ast.Unless | ast.NotBetween | ast.NotAfter) and part is p.absent and rounds is not None:
+        return dict.fromkeys(rounds)
+    return rounds
+
+
+def _condition_problems(root: ast.Pattern, condition: ast.Expression, known: Bindings) -> Iterator[Problem]:
+    yield from expression_problems(condition, FILTER)
+    for node in ast.walk(without_aggregates(condition)):
+        if isinstance(node, ast.Attribute | ast.Each) and node.variable not in known:
+            yield _out_of_scope(root, node, node.variable)
+    in_each = {id(a) for each in ast.find(condition, ast.Each) for a in aggregates_of(each)}
+    for aggregate in (a for a in aggregates_of(condition) if id(a) not in in_each):
+        elsewhere = sorted(aggregated_in(aggregate) - known.keys())
+        yield from (_no_set(root, aggregate, x) for x in elsewhere)
+        if not elsewhere:
+            yield from aggregate_problems(aggregate, known)
+
+
+def _no_set(root: ast.Pattern, aggregate: ast.Call, x: str) -> Problem:
+    found = _out_of_scope(root, aggregate, x)
+    if found.kind is ProblemKind.NAME:
+        return found
+    message = f"the variable '{x}' is out of scope here: an aggregate runs over a set of the filter's own pattern"
+    return problem(aggregate, message, f"move the filter behind the whole pattern that binds {x}: p ; q FILTER f")
+
+
+def _last_of_problems(root: ast.Pattern, node: ast.LastOf, rounds: Rounds) -> Iterator[Problem]:
+    """`LASTOF(y)` is one event: that of the round before, in the innermost iteration that binds `y`."""
+    y = node.variable
+    if not any(y in bindings(p) for p in ast.find(root, ast.Pattern)):
+        yield _out_of_scope(root, node, y)
+    elif rounds is None:
+        hint = f"move the filter into the iteration that binds {y}, as in (T AS y FILTER y.v > LASTOF(y).v)+"
+        yield problem(node, f"LASTOF({y}) is the event of the round before, and this filter is in no iteration", hint)
+    elif y not in rounds:
+        yield problem(node, f"no iteration around this filter binds '{y}', so there is no round before to speak of")
+    elif rounds[y] is None:
+        # In a first round it would fall away, and what must not occur would be more than what was written.
+        yield problem(node, f"LASTOF({y}) cannot reach out of a pattern that must not occur")
+    elif not rounds[y]:
+        hint = f"name one event of a round, or move the filter into the iteration that binds {y}"
+        yield problem(node, f"'{y}' stands for a set of events in a round, so LASTOF({y}) is no one event", hint)
+
+
+def _out_of_scope(root: ast.Pattern, where: ast.Node, x: str) -> Problem:
+    everywhere = list(dict.fromkeys(x for p in ast.find(root, ast.Pattern) for x in bindings(p)))
+    if x not in everywhere:
+        return unknown(where, x, everywhere)
+    reason, hint = _why_not_single(root, x)
+    return problem(where, f"the variable '{x}' is out of scope here: {reason}", hint)
+
+
+def _why_not_single(root: ast.Pattern, x: str) -> tuple[str, str | None]:
+    """Why a filter elsewhere cannot speak of one event `x`, although the query binds it."""
+
+    def binds(p: ast.Pattern) -> bool:
+        return x in bindings(p)
+
+    for p in ast.walk(root):
+        match p:
+            case ast.Unless() | ast.NotBetween() | ast.NotAfter() if binds(p.absent) and not binds(p):
+                return "it is bound in a pattern that must not occur", None
+            case ast.Project() if binds(p.body) and not binds(p):
+                return "PROJECT hides it", f"add {x} to the projection"
+            case ast.Iteration() if binds(p.body) and not bindings(p)[x]:
+                hint = "move the filter inside the iteration, where it means this round's event"
+                return "it is bound in an iteration, so it stands for many events outside", hint
+            case ast.Sequence() | ast.NotBetween() | ast.All() if binds(p.left) and binds(p.right):
+                return "it is bound twice, so it stands for a set of events", "give the two different names"
+            case ast.Or() if binds(p.left) != binds(p.right):
+                return "it is bound in one branch of OR only, so it may stand for no event", None
+            case ast.Optional() if binds(p.body):
+                return "it is bound in an optional pattern, so it may stand for no event", None
+    return "no pattern around this filter binds it to one event", None
+
+
+#: Where an expression may stand, in the words of messages.
+FILTER, EACH, ITEMS, AGGREGATE = "a filter", "x[...]", "SELECT", "an aggregate"
+
+
+def expression_problems(e: ast.Expression, place: str) -> Iterator[Problem]:
+    """What is wrong with an expression whatever its types: bare names, look-back, aggregates out of place."""
+    match e:
+        case ast.Name() if place != EACH:
+            yield problem(e, f"'{e.name}' is a bare name", f"write x.{print_name(e.name)} for an attribute of x")
+        case ast.Attribute() if place == EACH:
+            text = print_expression(e)
+            hint = f"write {print_name(e.name)}, or take {text} out of the brackets"
+            yield problem(e, f"inside x[...] stand bare attribute names, not {text}", hint)
+        case ast.Each() if place == EACH:
+            yield problem(e, "x[...] cannot stand inside another")
+        case ast.Each() if place != FILTER:
+            yield problem(e, f"x[...] is a filter: it cannot stand in {place}")
+        case ast.LastOf() if place != FILTER:
+            yield problem(e, f"LASTOF is for filters inside an iteration: it cannot stand in {place}")
+        case ast.Call(function="prev"):
+            yield from _look_back_problems(e)
+        case ast.Call() if is_aggregate(e) and place == EACH:
+            hint = "write y.v > avg(y.v), which holds if it does for every event of y"
+            yield problem(e, f"the aggregate {e.function} cannot stand in x[...]", hint)
+            return
+        case ast.Call(function="collect") if place == FILTER:
+            yield problem(e, "collect gives a list, so it can stand only in SELECT")
+            return
+        case ast.Call() if is_aggregate(e) and place == FILTER:
+            return  # told with the aggregates
+    for child in ast.children(e):
+        if isinstance(child, ast.Expression):
+            yield from expression_problems(child, EACH if isinstance(e, ast.Each) else place)
+
+
+def _look_back_problems(e: ast.Call) -> Iterator[Problem]:
+    match e.arguments:
+        case (ast.Attribute() | ast.Name(),):
+            return
+        case (ast.Attribute() | ast.Name(), ast.Literal(type=ast.LiteralType.INTEGER, value=int(k))) if k >= 1:
+            return
+    yield problem(e, "PREV takes an attribute and a whole number of events from 1 on", "PREV(x.a) or PREV(x.a, 2)")
+
+
+def aggregate_problems(e: ast.Call, known: Bindings) -> Iterator[Problem]:
+    """An aggregate runs over one set, of an expression that may speak of single variables too."""
+    if len(e.arguments) != 1:
+        return  # told with the types
+    argument = e.arguments[0]
+    if isinstance(argument, ast.Name):
+        if argument.name not in known:
+            yield unknown(argument, argument.name, list(known))
+            return
+        if e.function != "count":
+            hint = f"write {e.function}({argument.name}.attribute)"
+            yield problem(e, f"{e.function} takes an attribute, not the whole variable '{argument.name}'", hint)
+            return
+        used = {argument.name}
+    else:
+        yield from expression_problems(argument, AGGREGATE)
+        for inner in aggregates_of(argument):
+            yield problem(inner, "an aggregate cannot stand inside another")
+        used = {x for x in named_in(argument) if x in known}
+    sets = sorted(x for x in used if not known[x])
+    if used and not sets:
+        x = sorted(used)[0]
+        hint = "count(x) of one event is 1" if e.function == "count" else f"write {print_expression(argument)}"
+        yield problem(e, f"'{x}' stands for one event, so there is nothing to aggregate", hint)
+    elif len(sets) > 1:
+        yield problem(e, f"an aggregate runs over one set of events, not over {listed(sets)}")
+    elif not used and not named_in(argument):
+        yield problem(e, f"{e.function} needs an attribute of a variable to aggregate")
