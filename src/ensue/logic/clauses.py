@@ -112,4 +112,4 @@ def _merged(raw: _Raw) -> Clause:
 
 def bare(e: ast.Expression) -> ast.Expression:
     """The expression with `x.a` written as `a`, so that the same test of different variables is one predicate."""
-    return ast.replaced(e, lambda part: ast.Name(part.name) if isinstance(part, ast.Attribute) else None)
+    return ast.replaced(e, lambda part: ast.Name(part.name) if isinstance(part, ast.Attribute | ast.LastOf) else None)

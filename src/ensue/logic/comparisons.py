@@ -7,11 +7,20 @@ Such a comparison is checked as soon as its second event arrives; of the first o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ensue.language import ast
 from ensue.logic.classify import conjuncts_of
-from ensue.logic.scope import always_marked, bindings, chosen_of, variables_of
+from ensue.logic.scope import (
+    aggregates_of,
+    always_marked,
+    bindings,
+    chosen_of,
+    last_of,
+    lasts_in,
+    singles,
+    variables_of,
+)
 from ensue.logic.types import Typing
 from ensue.logic.window import looks_back
 from ensue.schema import Kind, Schema
@@ -53,8 +62,47 @@ def comparison(e: ast.Expression, schema: Schema | None = None) -> Comparison | 
 
 
 def is_plain(e: ast.Expression) -> bool:
-    """Without look-back, and without `x[g]`, which speaks of all events of a set at once."""
-    return not any(ast.find(e, ast.Each)) and not looks_back(e)
+    """Without look-back, without earlier rounds, and without what speaks of all events of a set at once."""
+    return not (any(ast.find(e, ast.Each)) or looks_back(e) or lasts_in(e) or aggregates_of(e))
+
+
+def chains(body: ast.Pattern) -> tuple[ast.Pattern, list[Comparison]]:
+    """An iteration's body without the comparisons of its event with that of the round before, and those.
+
+    Their left sides speak of the round before. Only those around the whole body are taken: others may hold for a part.
+
+    >>> from ensue.language.parser import parse_pattern
+    >>> from ensue.language.printer import print_pattern
+    >>> iteration = parse_pattern("(A AS y FILTER y.v > LASTOF(y).v AND y.w = 1)+")
+    >>> body, found = chains(iteration.body)
+    >>> print_pattern(body), [(c.operator, c.variables[1]) for c in found]
+    ('A AS y FILTER y.w = 1', [('<', 'y')])
+    """
+    if isinstance(body, ast.Within):
+        inner, found = chains(body.body)
+        return replace(body, body=inner), found
+    if not isinstance(body, ast.Filter):
+        return body, []
+    inner, found = chains(body.body)
+    kept = []
+    for c in conjuncts_of(body.condition):
+        chain = _chain(c, singles(body.body))
+        if chain is None:
+            kept.append(c)
+        else:
+            found.append(chain)
+    made = with_conjuncts(replace(body, body=inner), kept)
+    return made or inner, found
+
+
+def _chain(e: ast.Expression, singles: frozenset[str]) -> Comparison | None:
+    if not (isinstance(e, ast.Binary) and e.operator in MIRRORED) or aggregates_of(e) or looks_back(e):
+        return None
+    made = Comparison(e, e.left, e.operator, e.right)
+    for c in (made, made.mirrored()):
+        if any(variables_of(c.right) == {y} and variables_of(c.left) == {last_of(y)} for y in singles):
+            return c
+    return None
 
 
 def can_be_split(p: ast.Filter) -> bool:

@@ -11,6 +11,7 @@ from ensue.automata.build import (
     and_,
     as_,
     atom,
+    chain,
     filter_,
     iteration,
     not_between,
@@ -28,6 +29,7 @@ from ensue.automata.memory import fresh
 from ensue.automata.model import Automaton, TooLarge
 from ensue.language import ast
 from ensue.language.printer import print_pattern
+from ensue.logic.comparisons import chains
 from ensue.logic.scope import is_atom, nullable, singles
 
 __all__ = ["Unsupported", "build"]
@@ -66,7 +68,11 @@ def _construct(p: ast.Pattern) -> Automaton:
                 right_optional=nullable(p.right),
             )
         case ast.Iteration():
-            return iteration.construct(build(p.body), p.low, p.high, contiguous=p.contiguous, gap=p.gap)
+            body, compared = chains(p.body)
+            made = iteration.construct(build(body), p.low, p.high, contiguous=p.contiguous, gap=p.gap)
+            for c in compared:
+                made = chain.construct(c, made)
+            return made
         case ast.Or():
             return or_.construct(build(p.left), build(p.right))
         case ast.And():
