@@ -13,8 +13,10 @@ from ensue.found import Found
 from ensue.kernels.masks import holds, named_by_text
 from ensue.language import ast
 from ensue.language.printer import print_expression
-from ensue.logic.scope import variables_of
+from ensue.logic.scope import aggregated_in, aggregates_of, chosen_of, without_aggregates
+from ensue.matches import arrow_array
 from ensue.plan import Plan
+from ensue.reference.expressions import Events, Expressions, Scope
 
 Positions = npt.NDArray[np.int64]
 
@@ -44,20 +46,39 @@ def satisfying(found: Found, conditions: Iterable[ast.Expression], events: Event
     """The matches for which all conditions hold."""
     for condition in conditions:
         if len(found):
-            kept = _holds(found, condition, events.table)
+            kept = _holds(found, condition, events)
             found = found if bool(kept.all()) else found.in_order(np.flatnonzero(kept))
     return found
 
 
-def _holds(found: Found, condition: ast.Expression, table: pa.Table) -> npt.NDArray[np.bool_]:
+def _holds(found: Found, condition: ast.Expression, events: EventStream) -> npt.NDArray[np.bool_]:
     """For each match, whether the condition is TRUE for every choice; a variable without events leaves no choice."""
-    of_match, chosen = _choices(found, sorted(variables_of(condition)))
-    terms = {print_expression(a): a for a in ast.find(condition, ast.Attribute)}
+    of_match, chosen = _choices(found, sorted(chosen_of(condition)))
+    aggregates = {print_expression(a): a for a in aggregates_of(condition)}
+    terms = {print_expression(a): a for a in ast.find(without_aggregates(condition), ast.Attribute)}
+    table = events.table
     columns = {text: one_chunk(table.column(a.name).take(pa.array(chosen[a.variable]))) for text, a in terms.items()}
+    columns |= {text: _aggregated(found, a, events).take(pa.array(of_match)) for text, a in aggregates.items()}
     good = holds(named_by_text(condition), columns, len(of_match))
     kept = np.ones(len(found), dtype=np.bool_)
     kept[of_match[~good]] = False
     return kept
+
+
+def _aggregated(found: Found, aggregate: ast.Call, events: EventStream) -> pa.Array:
+    """What the aggregate comes to in each match."""
+    match aggregate:
+        case ast.Call(function="count", arguments=(ast.Name(name=x),)):
+            return pa.array(np.diff(found.marks(x).offsets))
+    marks = {x: found.marks(x) for x in aggregated_in(aggregate)}
+    expressions = Expressions(Events(events, []))
+    values = []
+    for m in range(len(found)):
+        sets = {x: mark.of(m).tolist() for x, mark in marks.items()}
+        chosen = {x: positions[0] for x, positions in sets.items() if len(positions) == 1}
+        values.append(expressions.value(aggregate, Scope(chosen, sets)))
+    type_ = expressions.typing.infer(aggregate)
+    return pa.array(values) if type_ is None else arrow_array(values, type_.arrow)
 
 
 def _choices(found: Found, variables: list[str]) -> tuple[Positions, dict[str, Positions]]:

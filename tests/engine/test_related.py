@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 
 import pyarrow as pa
 import pytest
@@ -62,6 +63,13 @@ PATTERNS = [
     "PROJECT x (A AS x ; A ;[= 1 s] A)",
     "((A AS x ; B AS y WITHIN 2 s) OR (A AS x ; C AS y WITHIN [>= 2 s])) FILTER {x} < {y}",
     "A AS x ; (B AS y FILTER {y} = {x})? ; (C AS z FILTER {z} > {x})",
+    "((A OR B) AS x FILTER {x} > LASTOF({x}))+",
+    "((A AS x FILTER {x} <= LASTOF({x})){{1,2}} ; B AS y)+",
+    "(A AS x ; B AS y FILTER {y} = LASTOF({y}) AND {x} < {y}){{2,}}[<= 3 s]",
+    "A AS x ; (B AS y)+ FILTER count(y) >= 2 AND {x} < {y}",
+    "(A AS x ; (B AS y)+ FILTER min({y}) <= {x}) ; C AS z FILTER {z} > {x}",
+    "((A OR B) AS x)+ FILTER count({x}) = 2 OR max({x}) > min({x})",
+    "((A OR B) AS x)+ ; C AS y FILTER first({x}) = last({x}) AND {y} >= max({x})",
 ]
 ITEMS = ["*", "x", "y"]
 VALUES = {
@@ -92,7 +100,8 @@ def lifelike(rng: random.Random) -> tuple[str, pa.Table]:
     chosen = rng.choice(["NEXT ", "LAST ", "MAX "]) if rng.random() < 0.15 else ""
     consumed = rng.choice(["", "", "", "", "", " CONSUME BY PARTITION", " CONSUME BY ANY"])
     tail += consumed or rng.choice(["", "", " LIMIT 2"])
-    return f"SELECT {chosen}{items} FROM S WHERE {shape.format(**names)}{tail}", table
+    pattern = re.sub(r"LASTOF\((\w)\.(\w)\)", r"LASTOF(\1).\2", shape.format(**names))
+    return f"SELECT {chosen}{items} FROM S WHERE {pattern}{tail}", table
 
 
 @pytest.mark.parametrize("first", range(0, 3000, 100))

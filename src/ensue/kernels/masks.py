@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from ensue.events import EventStream
 from ensue.language import ast
 from ensue.language.printer import print_expression
+from ensue.logic.scope import is_aggregate
 from ensue.reference.expressions import Events, Expressions, Scope
 from ensue.schema import Kind, value_type
 
@@ -67,8 +68,13 @@ def values_of(e: ast.Expression, columns: Columns, length: int) -> pa.Array:
 
 
 def named_by_text(e: ast.Expression) -> ast.Expression:
-    """The expression with each `x.a` as a bare name of that text, for columns of several variables."""
-    return ast.replaced(e, lambda part: ast.Name(print_expression(part)) if isinstance(part, ast.Attribute) else None)
+    """The expression with each `x.a` and each aggregate as a bare name of that text."""
+    return ast.replaced(
+        e,
+        lambda part: (
+            ast.Name(print_expression(part)) if isinstance(part, ast.Attribute) or is_aggregate(part) else None
+        ),
+    )
 
 
 def _true(value: Any, length: int) -> Mask:

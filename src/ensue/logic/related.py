@@ -15,7 +15,17 @@ from functools import partial
 from ensue.language import ast
 from ensue.logic.classify import conjuncts_of
 from ensue.logic.comparisons import can_be_split, comparison, is_plain, with_conjuncts
-from ensue.logic.scope import always_marked, bindings, nullable, singles, variables_of
+from ensue.logic.scope import (
+    aggregates_of,
+    always_marked,
+    bindings,
+    lasts_in,
+    names_in,
+    nullable,
+    singles,
+    variables_of,
+)
+from ensue.logic.window import looks_back
 from ensue.schema import Schema
 
 Conditions = tuple[ast.Expression, ...]
@@ -35,7 +45,7 @@ def take_out(p: ast.Pattern, schema: Schema | None = None) -> tuple[ast.Pattern,
     """
     pattern, taken = _take(p, schema)
     known = bindings(pattern).keys()
-    return (pattern, taken) if all(variables_of(c) <= known for c in taken) else (p, _NONE)
+    return (pattern, taken) if all(names_in(c) <= known for c in taken) else (p, _NONE)
 
 
 def _take(p: ast.Pattern, schema: Schema | None) -> tuple[ast.Pattern, Conditions]:
@@ -62,7 +72,10 @@ def _moved(p: ast.Pattern, schema: Schema | None) -> tuple[ast.Pattern, Conditio
             for side, other in (("left", "right"), ("right", "left")):
                 part, taken = take(getattr(p, side))
                 elsewhere = bindings(getattr(p, other)).keys()
-                if all(_own(c, part).isdisjoint(elsewhere) for c in taken):
+                in_place = isinstance(p, ast.Or) and any(
+                    map(aggregates_of, taken)
+                )  # of the other side, it says nothing
+                if not in_place and all(_own(c, part).isdisjoint(elsewhere) for c in taken):
                     changes[side], found = part, found + taken
             return dataclasses.replace(p, **changes), found  # type: ignore[arg-type]
     return p, _NONE
@@ -74,7 +87,7 @@ def _from_filter(
     """`body` is that of the filter without what was taken out of it."""
     own = bindings(p.body).keys()
     conjuncts = conjuncts_of(p.condition) if can_be_split(p) else [p.condition]
-    related = tuple(c for c in conjuncts if len(variables_of(c)) > 1 and is_plain(c) and _own(c, p.body))
+    related = tuple(c for c in conjuncts if _relates(c) and _own(c, p.body))
     settled = [c for c in related if variables_of(c) <= own and comparison(c, schema) is not None]
     leaving = tuple(c for c in related if c not in settled)
     made = with_conjuncts(dataclasses.replace(p, body=body), [c for c in conjuncts if c not in leaving])
@@ -83,14 +96,23 @@ def _from_filter(
     return made or body, taken + leaving
 
 
+def _relates(c: ast.Expression) -> bool:
+    """Whether the condition speaks of several events, in a way that can be judged on a whole match."""
+    if aggregates_of(c):
+        return not (lasts_in(c) or looks_back(c) or any(ast.find(c, ast.Each)))
+    return len(variables_of(c)) > 1 and is_plain(c)
+
+
 def _own(c: ast.Expression, p: ast.Pattern) -> frozenset[str]:
     """The variables of the condition that the pattern binds."""
-    return variables_of(c) & bindings(p).keys()
+    return names_in(c) & bindings(p).keys()
 
 
 def _may_leave(c: ast.Expression, p: ast.Within | ast.As | ast.Unless | ast.Iteration | ast.Optional) -> bool:
     """Whether the condition means the same outside of `p` as in its body."""
     own = _own(c, p.body)
+    if aggregates_of(c) and isinstance(p, ast.Iteration | ast.Optional):
+        return False  # it speaks of the set of a round; and where its pattern is left out, it says nothing
     match p:
         case ast.As():
             return p.variable not in own

@@ -223,4 +223,9 @@ def aggregated_in(aggregate: ast.Call) -> frozenset[str]:
     return frozenset(names).union(*map(named_in, aggregate.arguments))
 
 
+def names_in(e: ast.Expression) -> frozenset[str]:
+    """All variables that an expression names, one event at a time or as a whole."""
+    return named_in(e).union(*map(aggregated_in, aggregates_of(e)))
+
+
 _NOTHING = ast.Literal(None, ast.LiteralType.NULL)

@@ -19,7 +19,7 @@ from ensue.logic.check import Checked
 from ensue.logic.clauses import NotUnary
 from ensue.logic.outputs import projected
 from ensue.logic.related import Conditions, take_out
-from ensue.logic.scope import variables_of
+from ensue.logic.scope import names_in
 from ensue.logic.tied import tied
 from ensue.logic.types import Typing
 from ensue.logic.window import Window, bounded, peel_windows
@@ -114,7 +114,7 @@ def compile_plan(checked: Checked, *, rewriting: bool = True) -> Plan:
             automaton, chooses = _select(selector, pattern, automaton, limited=limited)
         # The items project: determinisation then reports once what agrees on the variables that they use.
         shown = projected(checked.outputs)
-        kept = shown.union(*map(variables_of, related))
+        kept = shown.union(*map(names_in, related))
         construct = project.construct if chooses is None else project.construct_with_support
         automaton = fuse_tests(construct(automaton, kept))
         counts_all = bool(query.partition) and not own_keys
