@@ -9,7 +9,7 @@ from functools import cached_property
 from ensue.automata.build import Unsupported, build, project, select_, strict
 from ensue.automata.fuse import fuse_tests
 from ensue.automata.liveness import pruned
-from ensue.automata.memory import NO_ACTIONS, Actions, Check
+from ensue.automata.memory import NO_ACTIONS, Actions, Check, Store
 from ensue.automata.model import Automaton, Marks, TooLarge
 from ensue.automata.predicates import Before, Machine, Predicate, machines_of, predicates_of
 from ensue.errors import Problem, ProblemKind, QueryError
@@ -75,6 +75,12 @@ class Plan:
         """What transitions do with registers, by number; 0 is nothing."""
         used = {t.actions for t in self.automaton.transitions if t.actions}
         return [NO_ACTIONS, *sorted(used, key=lambda actions: sorted(map(str, actions)))]
+
+    @property
+    def remembered(self) -> frozenset[str]:
+        """The attributes whose values registers hold or are compared with."""
+        used = [a.value for actions in self.actions for a in actions if isinstance(a, Store | Check)]
+        return frozenset(n.name for e in used if e is not None for n in ast.find(e, ast.Name))
 
     @cached_property
     def final_marks(self) -> list[Marks]:

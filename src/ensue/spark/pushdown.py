@@ -12,7 +12,7 @@ from functools import reduce
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from ensue.automata.model import Transition
+from ensue.automata.model import UNMARKED, Transition
 from ensue.automata.predicates import Guard, Predicate, Test, TypeIs, print_guard
 from ensue.language import ast
 from ensue.plan import Plan
@@ -30,13 +30,14 @@ class Pushdown:
     markable: Column | None  # whether a match can show the event; of others only the time travels
     pushed: tuple[Predicate, ...]
     local: tuple[Predicate, ...]  # the predicates that Python evaluates
+    remembered: frozenset[str]  # the columns whose values registers hold or are compared with
     kept: str  # which events travel, in words
 
     @property
     def local_attributes(self) -> frozenset[str]:
-        """The columns that Python evaluates predicates over."""
+        """The columns that Python evaluates something over."""
         tests = [p.expression for p in self.local if isinstance(p, Test)]
-        return frozenset(n.name for e in tests for n in ast.find(e, ast.Name))
+        return self.remembered.union(n.name for e in tests for n in ast.find(e, ast.Name))
 
     @property
     def needs_type(self) -> bool:
@@ -60,7 +61,7 @@ def push_down(plan: Plan, events: Events, schema: Schema, *, items_look_back: bo
         parts = [F.when(conditions[p], F.lit(1 << k)).otherwise(F.lit(0)) for p, k in bits.items()]
         word = reduce(lambda a, b: a.bitwiseOR(b), parts).cast(_integer(len(plan.predicates)))
     guards = _known(_relevant(plan), conditions) if _may_prune(plan) and not items_look_back else None
-    shown = _known([t.guard for t in plan.automaton.transitions if t.marks], conditions)
+    shown = _known([t.guard for t in plan.automaton.transitions if t.label != UNMARKED], conditions)
     if items_look_back:
         shown = None
     return Pushdown(
@@ -70,6 +71,7 @@ def push_down(plan: Plan, events: Events, schema: Schema, *, items_look_back: bo
         markable=None if shown is None else _any_guard(shown, conditions),
         pushed=tuple(conditions),
         local=tuple(p for p in _asked(plan) if p not in conditions),
+        remembered=plan.remembered,
         kept="all" if guards is None else f"where {' or '.join(map(print_guard, guards)) or 'nothing'}",
     )
 
@@ -116,7 +118,7 @@ def _relevant(plan: Plan) -> list[Guard] | None:
 
 
 def _stays(t: Transition) -> bool:
-    return t.source == t.target and not t.marks
+    return t.source == t.target and t.label == UNMARKED
 
 
 def _opposites(guards: list[Guard]) -> list[Guard] | None:

@@ -35,7 +35,7 @@ from ensue.spark.types import arrow_schema, spark_schema
 
 #: The keys of a stream lie in so many buckets, each one value of the state store.
 BUCKETS = 32
-_NOTHING = Pushdown(0, None, None, None, (), (), "all")
+_NOTHING = Pushdown(0, None, None, None, (), (), frozenset(), "all")
 
 
 def run(
