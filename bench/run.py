@@ -7,7 +7,7 @@ import platform
 import sys
 from typing import Any
 
-from bench import keyed, peers, scaling
+from bench import keyed, peers, remembered, scaling
 from bench.measure import measure
 from bench.report import RESULTS, commit, section
 from bench.workloads import engine_workloads, selector_workloads
@@ -22,6 +22,10 @@ def main() -> None:
     results["window"] = section("longer windows, no output", scaling.windows(events))
     results["stream"] = section("longer streams", scaling.streams(events, (1, 2) if small else (1, 10, 50)))
     results["enumeration"] = section("enumeration", scaling.enumeration(small))
+    results["correlation"] = section("correlation, one core", remembered.correlation(events))
+    results["few hits"] = section("correlation with few hits, one core", remembered.few_hits(events))
+    results["joined"] = section("peers, pairs of one key, over 100,000 events", remembered.joined())
+    results["time"] = section("time, one core", remembered.timed(events))
     results["peers"] = section("peers, sequence of 3 within 100, over 20,000 events", peers.sequence_of_three())
     results |= {
         title: section(f"A ; B ; C of one key within 1 s, all cores, {title}", rows)
