@@ -24,7 +24,7 @@ def main() -> None:
     results["enumeration"] = section("enumeration", scaling.enumeration(small))
     results["correlation"] = section("correlation, one core", remembered.correlation(events))
     results["few hits"] = section("correlation with few hits, one core", remembered.few_hits(events))
-    results["joined"] = section("peers, pairs of one key, over 100,000 events", remembered.joined())
+    results["joined"] = section("peers, pairs of one key", remembered.joined(events))
     results["time"] = section("time, one core", remembered.timed(events))
     results["peers"] = section("peers, sequence of 3 within 100, over 20,000 events", peers.sequence_of_three())
     results |= {

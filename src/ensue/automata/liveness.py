@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from ensue.automata.memory import Action, Check, Clear, Keep, Register, Since, Store
 from ensue.automata.model import Automaton, Transition
+from ensue.language import ast
 
 Registers = frozenset[Register]
 _NONE: Registers = frozenset()
@@ -119,3 +121,53 @@ def _after(before: Registers, actions: Iterable[Action]) -> Registers:
     cleared = {a.register for a in actions if isinstance(a, Clear)}
     stored = {a.register for a in actions if isinstance(a, Store)}
     return (before - cleared) | stored
+
+
+def longest_asked(automaton: Automaton, register: Register) -> dict[int, Since | None]:
+    """Of each state from which every run asks for the time since the register: the one that allows the longest.
+
+    None is a state from which a run may go on for ever, or end, without asking, or may ask without an upper bound. A
+    run that has waited longer than what is asked for is lost.
+    """
+    found: dict[int, Since | None] = {}
+    changed = True
+    while changed:
+        changed = False
+        for t in automaton.transitions:
+            asked = _asked_next(automaton, register, t, found)
+            if asked is _NOT_YET:
+                continue
+            longer = _longer(found[t.source], asked) if t.source in found else asked
+            if t.source not in found or longer != found[t.source]:
+                found[t.source] = longer
+                changed = True
+    return found
+
+
+_NOT_YET = Since("", ast.Interval(None, None))
+
+
+def _asked_next(
+    automaton: Automaton, register: Register, t: Transition, found: Mapping[int, Since | None]
+) -> Since | None:
+    own = [a for a in t.actions if isinstance(a, Since) and a.register == register]
+    if own:
+        bounded = [a for a in own if a.interval.high is not None]
+        return bounded[0] if bounded else None
+    if t.target in automaton.finals or register in _replaced(t.actions):
+        return None
+    return found.get(t.target, _NOT_YET)
+
+
+def _longer(a: Since | None, b: Since | None) -> Since | None:
+    if a is None or b is None:
+        return None
+    assert a.interval.high is not None
+    assert b.interval.high is not None
+    return max(a, b, key=allowed)
+
+
+def allowed(asked: Since) -> tuple[Fraction, bool, str]:
+    """Orders what is asked by the longest time that it allows."""
+    assert asked.interval.high is not None
+    return asked.interval.high.duration.nanoseconds(), asked.interval.high.inclusive, str(asked)

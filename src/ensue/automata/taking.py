@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-from ensue.automata.liveness import Registers, analysed
-from ensue.automata.memory import Actions, Check, Condition, Keep, Register, Store, conditions_of, writes_of
+from ensue.automata.liveness import Registers, allowed, analysed, longest_asked
+from ensue.automata.memory import Actions, Check, Condition, Keep, Register, Since, Store, conditions_of, writes_of
 from ensue.automata.model import Automaton
 
 _NONE: Registers = frozenset()
@@ -34,6 +34,9 @@ class Taken:
     kind: Kind
     bound: int  # by how many of the first registers the checks bound them
     live: Registers  # what counts after it
+    lost: Since | None = (
+        None  # those of the target are lost for which this does not hold: a check of the first live clock
+    )
 
 
 class Taking:
@@ -41,6 +44,7 @@ class Taking:
 
     def __init__(self, automaton: Automaton, actions: Sequence[Actions]) -> None:
         self._memory = analysed(automaton)
+        self._asked = {r: longest_asked(automaton, r) for r in sorted(automaton.registers)}
         equal = {c.register for a in actions for c in conditions_of(a) if _is_equality(c)}
         #: In the order of the trees' keys.
         self.registers: list[Register] = sorted(automaton.registers, key=lambda r: (r not in equal, len(r), r))
@@ -58,7 +62,15 @@ class Taking:
         else:
             decided = set(self.registers[:bound])
             kind = Kind.UNION if all(c.register in decided for c in conditions) else Kind.SIFT
-        return Taken(kind, bound, live)
+        return Taken(kind, bound, live, self._lost(target, live))
+
+    def _lost(self, target: frozenset[int], live: Registers) -> Since | None:
+        """What all runs of the target will ask of the first register in the order of their keys, if that is a clock."""
+        first = next((r for r in self.registers if r in live), None)
+        if first is None:
+            return None
+        asked = [self._asked[first].get(s) for s in target]
+        return None if any(a is None for a in asked) else max((a for a in asked if a is not None), key=allowed)
 
     def _stay_in_order(self, live: Registers, had: Registers, replaced: set[Register], actions: Actions) -> bool:
         """Whether runs that differ in what they had stored are in the same order by what they have stored then.

@@ -63,9 +63,11 @@ class MemoryPrograms:
             self._places.append(place if move.source != START else START)
         self.most_reports = max(self.most_reports, len(program.reported))
 
-    def _step(self, move: Move, source: Subset, target: Subset) -> tuple[int, int, int, int]:
+    def _step(self, move: Move, source: Subset, target: Subset) -> tuple[int, int, int, int, int, int]:
         taken = self._taking.taken(source, target, self._actions[move.action], marks=bool(move.mark))
-        return move.action, taken.kind, taken.bound, sum(1 << self._number[r] for r in taken.live)
+        live = sum(1 << self._number[r] for r in taken.live)
+        lost = (-1, -1) if taken.lost is None else (self._number[taken.lost.register], self.checks.index(taken.lost))
+        return move.action, taken.kind, taken.bound, live, *lost
 
     def _numbered(self) -> remember.Actions:
         check, store = {c: n for n, c in enumerate(self.checks)}, {s: n for n, s in enumerate(self.stores)}
@@ -107,5 +109,4 @@ def _append(columns: Iterable[Growing], row: tuple[int, ...]) -> None:
 
 
 def _steps(columns: tuple[Growing, ...]) -> Steps:
-    action, kind, bound, live = (c.view() for c in columns)
-    return Steps(action, kind, bound, live.astype(np.int64))
+    return Steps(*(c.view() for c in columns))

@@ -28,7 +28,9 @@ class Steps(NamedTuple):
     action: Any  # int32[moves]
     kind: Any  # int32[moves]: see `automata/taking.py`
     bound: Any  # int32[moves]: by how many of the first registers the checks bound them
-    live: Any  # int64[moves]: a bit for each register that counts after it
+    live: Any  # int32[moves]: a bit for each register that counts after it
+    clock: Any  # int32[moves]: the first register in the order of the target's keys, where its runs get lost by it ...
+    lost: Any  # int32[moves]: ... those with less in it than the least that passes this check; -1 where none do
 
 
 class Actions(NamedTuple):
@@ -151,6 +153,7 @@ def prepare(
             if mark != 0:
                 added = new_cell(nodes, seconds, used, added, event)
         _stored(memory, m, i, values, NOTHING)
+        scratch[slot] = _not_lost(nodes, values, scratch[slot], memory, m, i)
         scratch[slot] = put(
             nodes,
             seconds,
@@ -169,6 +172,20 @@ def prepare(
         return True
     used[USED] = began
     return False
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _not_lost(nodes: Any, values: Any, root: int, memory: Memory, m: int, i: int) -> int:
+    """The tree without most of the runs that have waited too long: its root is any of them, and those before it go too.
+
+    So no more than about as many stay as are not lost, and nothing need be copied.
+    """
+    clock = memory.moves.clock[m]
+    if clock >= 0:
+        least = memory.columns.least[memory.moves.lost[m], i]
+        while root != NOTHING and values[root, clock] < least:
+            root = nodes[root, REST]
+    return root
 
 
 @njit(cache=True, nogil=True, inline="always")
