@@ -21,9 +21,9 @@ from ensue.spark.recipe import HASH, SLICE, TIME
 Buckets = npt.NDArray[np.int64]
 Batches = Iterator[pa.RecordBatch]
 
-#: What crosses the shuffle.
-PACKED = "bucket int, place long, rows binary"
-_SCHEMA = pa.schema([("bucket", pa.int32()), ("place", pa.int64()), ("rows", pa.binary())])
+#: What crosses the shuffle. The bucket is named by the key that `bucket_key` gives it.
+PACKED = "bucket long, place long, rows binary"
+_SCHEMA = pa.schema([("bucket", pa.int64()), ("place", pa.int64()), ("rows", pa.binary())])
 #: Rows are packed so many at a time: enough that the work around a blob does not show.
 _ROWS = 1 << 18
 
@@ -78,12 +78,14 @@ class Packer:
         for table in gathered(batches):
             table, buckets = self._shared_out(table)
             blobs = []
-            order = np.argsort(buckets, kind="stable")
+            # Numbers of 16 bits are sorted digit by digit, several times as fast as longer ones.
+            order = np.argsort(buckets.astype(np.uint16) if self.buckets <= 1 << 16 else buckets, kind="stable")
             sorted_table, sorted_buckets = table.take(pa.array(order)), buckets[order]
             cuts = [0, *(np.flatnonzero(np.diff(sorted_buckets)) + 1).tolist(), len(sorted_buckets)]
             for first, last in itertools.pairwise(cuts):
                 rows = sorted_table.slice(first, last - first).combine_chunks()
-                blobs.append({"bucket": int(sorted_buckets[first]), "place": place, "rows": table_bytes(rows)})
+                key = bucket_key(int(sorted_buckets[first]))
+                blobs.append({"bucket": key, "place": place, "rows": table_bytes(rows)})
             place += 1
             yield pa.RecordBatch.from_pylist(blobs, _SCHEMA)
 
@@ -102,6 +104,31 @@ class Packer:
             table = pa.concat_tables([table, table.take(pa.array(twice))])
             hashes = np.concatenate([hashes, hashes[twice]])
         return table.append_column(SLICE, pa.array(numbers)), (hashes + numbers) % self.buckets
+
+
+_WORD = (1 << 32) - 1
+
+
+def bucket_key(number: int) -> int:
+    """The key that Spark's hash sends to partition `number`, modulo the number of partitions.
+
+    So buckets spread evenly over any number of tasks; the hashes of 0, 1, 2 and 3 leave two of four tasks idle. It is
+    Spark's Murmur3 of a long (seed 42, upper half 0) with each step undone, last step first.
+    """
+    h = number ^ number >> 16
+    h = h * pow(0xC2B2AE35, -1, 1 << 32) & _WORD
+    h ^= h >> 13 ^ h >> 26
+    h = h * pow(0x85EBCA6B, -1, 1 << 32) & _WORD
+    h = h ^ h >> 16 ^ 8  # the length of a long
+    for _ in range(2):  # the upper half, then the lower one
+        h = (h - 0xE6546B64) * pow(5, -1, 1 << 32) & _WORD
+        h = _rotated(h, 32 - 13)
+    k = (h ^ 42) * pow(0x1B873593, -1, 1 << 32) & _WORD
+    return _rotated(k, 32 - 15) * pow(0xCC9E2D51, -1, 1 << 32) & _WORD
+
+
+def _rotated(word: int, left: int) -> int:
+    return (word << left | word >> 32 - left) & _WORD
 
 
 def slice_range(times: Buckets, slices: Slices) -> tuple[Buckets, Buckets]:

@@ -32,7 +32,9 @@ from ensue.spark.types import arrow_schema
 VERSION = 1
 _CODEC = "zstd"
 #: What a bucket tells of each micro-batch.
-_TOLD = "bucket int, rows binary, matches long, late long, waiting long, open long, state_bytes long"
+_TOLD = "bucket long, rows binary, matches long, late long, waiting long, open long, state_bytes long"
+#: Given as a type: Spark is asked to read a schema in words, for every task.
+_STATE = T.StructType([T.StructField("state", T.BinaryType())])
 _MICROS = 1000  # a watermark is in milliseconds, an event's time in microseconds
 
 
@@ -57,7 +59,7 @@ class BucketProcessor(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
-        self._state = handle.getValueState("bucket", "state binary")
+        self._state = handle.getValueState("bucket", _STATE)
         self._running: RunningQuery | None = None
         self._advanced: dict[int, int] = {}  # the watermark that each bucket has been advanced to
 
