@@ -34,9 +34,7 @@ class Taken:
     kind: Kind
     bound: int  # by how many of the first registers the checks bound them
     live: Registers  # what counts after it
-    lost: Since | None = (
-        None  # those of the target are lost for which this does not hold: a check of the first live clock
-    )
+    lost: Since | None  # runs of the target for which this check of their first clock fails are lost
 
 
 class Taking:
