@@ -26,9 +26,10 @@ from ensue.logic.check import Checked
 from ensue.plan import Plan, compile_plan
 from ensue.related import finished
 
-#: Large enough that the work around a batch does not show, small enough for its columns to stay in the cache; chunks
-#: of a Parquet file's columns have as many rows.
-BATCH = 1 << 17
+#: Large enough that the work around a batch does not show, small enough for its columns to stay in the cache.
+BATCH = 1 << 18
+#: So many rows have the chunks of a Parquet file's columns: a larger batch would have to be put together.
+BATCH_OF_CHUNKS = 1 << 17
 #: Where matches are judged once they are whole, fewer wait to be judged.
 BATCH_OF_RELATIONS = 1 << 16
 #: Below so many events a second thread costs more than it brings.
@@ -52,10 +53,16 @@ def plan_of(checked: Checked, *, rewriting: bool = True) -> Plan:
 
 
 def run_plan(
-    plan: Plan, stream: EventStream, *, threads: int | None = None, batch: int = BATCH, progress: Progress | None = None
+    plan: Plan,
+    stream: EventStream,
+    *,
+    threads: int | None = None,
+    batch: int | None = None,
+    progress: Progress | None = None,
 ) -> Found:
     """The complex events of a plan; `threads` None takes all cores."""
     threads = os.cpu_count() or 1 if threads is None else threads
+    batch = batch or (BATCH if stream.types.num_chunks == 1 else BATCH_OF_CHUNKS)
     batch = min(batch, BATCH_OF_RELATIONS) if plan.related else batch
     if threads > 1 and plan.query.consume is not ast.Consume.ANY:
         slices = list(_slices(plan, stream, threads, batch))

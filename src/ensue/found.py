@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +15,8 @@ import numpy.typing as npt
 Positions = npt.NDArray[np.int64]
 MarkNumbers = npt.NDArray[np.uint16]
 Variables = frozenset[str]
+#: From so many matches on, what is made of them is made on several cores.
+MANY = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -124,13 +129,17 @@ class Found:
         if len(pieces) <= 1:
             return pieces[0] if pieces else _EMPTY
         before = np.cumsum([0, *(len(p.position) for p in pieces)])
-        return Piece(
-            np.concatenate([p.start for p in pieces]),
-            np.concatenate([p.end for p in pieces]),
-            np.concatenate([[0], *(p.offset[1:] + b for p, b in zip(pieces, before, strict=False))]),
-            np.concatenate([p.position for p in pieces]),
-            np.concatenate([p.mark for p in pieces]),
-        )
+        parts: list[Callable[[], Sequence[Any]]] = [
+            lambda: [p.start for p in pieces],
+            lambda: [p.end for p in pieces],
+            lambda: [[0], *(p.offset[1:] + b for p, b in zip(pieces, before, strict=False))],
+            lambda: [p.position for p in pieces],
+            lambda: [p.mark for p in pieces],
+        ]
+        if len(self) < MANY:
+            return Piece(*(np.concatenate(part()) for part in parts))
+        with ThreadPoolExecutor(os.cpu_count()) as pool:  # most of it is memory that is touched for the first time
+            return Piece(*pool.map(lambda part: np.concatenate(part()), parts))
 
     def in_order(self, order: Positions) -> Found:
         """The matches in another order, or some of them."""
@@ -176,12 +185,27 @@ class Found:
         mark = places[self.mark] if len(places) else self.mark
         return Found((Piece(self.start, self.end, self.offset, self.position, mark),), sets)
 
+    @cached_property
+    def _alike(self) -> MarkNumbers | None:
+        """The marks of each match, where all have the same: those of a sequence without iterations, and most others."""
+        if not len(self) or len(self.mark) % len(self):
+            return None
+        first = self.mark[: len(self.mark) // len(self)]
+        same = len(first) > 0 and bool((self.mark.reshape(len(self), -1) == first).all())
+        return first if same and bool((np.diff(self.offset) == len(first)).all()) else None
+
     def variables(self) -> set[str]:
         """The variables that mark an event in some match."""
-        return {x for number in np.flatnonzero(np.bincount(self.mark)).tolist() for x in self.sets[number]}
+        used = np.zeros(len(self.sets), dtype=np.bool_)
+        used[self._alike if self._alike is not None else self.mark] = True
+        return {x for number in np.flatnonzero(used).tolist() for x in self.sets[number]}
 
     def marks(self, variable: str) -> Marks:
         """The positions of one variable."""
+        if self._alike is not None:
+            own = [n for n, number in enumerate(self._alike.tolist()) if variable in self.sets[number]]
+            positions = self.position.reshape(len(self), len(self._alike))[:, own].reshape(-1)
+            return Marks(np.arange(len(self) + 1) * len(own), positions)
         marked = np.array([variable in s for s in self.sets], dtype=np.bool_)[self.mark]
         places = np.flatnonzero(marked)
         if len(places) == len(self) and ((self.offset[:-1] <= places) & (places < self.offset[1:])).all():

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from ensue.events import EventStream, one_chunk, taken
-from ensue.found import Found, Marks
+from ensue.found import MANY, Found, Marks
 from ensue.kernels.masks import named_by_text, values
 from ensue.language import ast
 from ensue.language.ast import NANOSECONDS
@@ -83,7 +83,7 @@ class Matches:
             "end_time": partial(taken, times, self.end),
             **{o.name: partial(self._column, o) for o in self._checked.outputs},
         }
-        if len(self) < _MANY:
+        if len(self) < MANY:
             return pa.table({name: make() for name, make in made.items()})
         _ = self.marks  # made once, before several threads ask for it
         with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -191,8 +191,6 @@ def _need(library: str) -> None:
 
 #: How many rows people are shown.
 SHOWN = 20
-#: From so many matches on, columns are made on several cores.
-_MANY = 1 << 16
 _WIDEST_CELL = 60
 
 

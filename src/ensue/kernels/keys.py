@@ -21,6 +21,8 @@ Codes = npt.NDArray[np.int64]
 Words = npt.NDArray[np.int64]
 
 _FREE = -1
+#: Keys of one word below this are looked up directly.
+_SMALL = 1 << 16
 _FIRST_ROOM = 1 << 10
 #: So many NULL bits a word has: the sign is left alone.
 _BITS = 63
@@ -48,10 +50,15 @@ class KeyNumbers:
         if rows.ndim != 2 or rows.shape[1] != self._width:
             raise ValueError("the keys are of another number of columns")
         self._used = np.array([len(rows)])
+        self._small = np.full(_SMALL if self._width == 2 else 0, _FREE, dtype=np.int64)
+        if self._width == 2:
+            _note_small(np.ascontiguousarray(rows, dtype=np.int64), np.arange(len(rows)), self._small)
         self._make_room(rows)
 
     def encode(self, columns: Sequence[pa.Array], kept: Codes | None = None) -> Codes:
         """The number of each event's key, or of the `kept` ones'; new keys are numbered as they come."""
+        if len(columns) == 1 and _fits_a_word(columns[0].type) and not columns[0].null_count:
+            return self._encode_plain(_words(columns[0], kept, self.texts[0]))
         words = np.zeros((len(columns[0]) if kept is None else len(kept), self._width), dtype=np.int64)
         for i, (column, texts) in enumerate(zip(columns, self.texts, strict=True)):
             words[:, i] = _words(column, kept, texts)
@@ -60,10 +67,28 @@ class KeyNumbers:
                 null = null if kept is None else null[kept]
                 words[null, i] = 0
                 words[null, len(columns) + i // _BITS] |= 1 << (i % _BITS)
+        return self._number(words)
+
+    def _encode_plain(self, words: Words) -> Codes:
+        """The numbers of keys of one word each. Small ones, which most keys are, are looked up without hashing."""
+        numbers = np.empty(len(words), dtype=np.int64)
+        words = words.astype(np.int64, copy=False)
+        done, some = 0, _FIRST_ROOM
+        while (done := _number_small(words, self._small, numbers, done)) < len(words):
+            rest = np.zeros((min(len(words) - done, some), self._width), dtype=np.int64)
+            rest[:, 0] = words[done : done + len(rest)]
+            numbers[done : done + len(rest)] = self._number(rest)
+            done += len(rest)
+            some *= 4  # there may be many large ones
+        return numbers
+
+    def _number(self, words: Words) -> Codes:
         numbers = np.empty(len(words), dtype=np.int64)
         done = 0
         while (done := _number_rows(words, self._rows, self._table, self._used, numbers, done)) < len(words):
             self._make_room(self.rows)
+        if self._width == 2:
+            _note_small(words, numbers, self._small)
         return numbers
 
     def keep(self, kept: Codes) -> None:
@@ -263,6 +288,25 @@ def _number_rows(words: Any, rows: Any, table: Any, used: Any, numbers: Any, fir
             used[0] += 1
         numbers[i] = table[place]
     return len(words)
+
+
+@kernel
+def _number_small(words: Any, small: Any, numbers: Any, first: int) -> int:
+    """Looks the words up from `first` on; gives the first one that is not small or not known, or how many there are."""
+    for i in range(first, len(words)):
+        word = words[i]
+        if word < 0 or word >= len(small) or small[word] == _FREE:
+            return i
+        numbers[i] = small[word]
+    return len(words)
+
+
+@kernel
+def _note_small(rows: Any, numbers: Any, small: Any) -> None:
+    """Notes the numbers of keys whose first word is small, and whose second says that it is not NULL."""
+    for i in range(len(rows)):
+        if rows[i, 1] == 0 and 0 <= rows[i, 0] < len(small):
+            small[rows[i, 0]] = numbers[i]
 
 
 @kernel
