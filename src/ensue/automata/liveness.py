@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from ensue.automata.memory import Action, Check, Clear, Keep, Register, Since, Store
+from ensue.automata.memory import Action, Check, Clear, Keep, Register, Since, Store, writes_of
 from ensue.automata.model import Automaton, Transition
 from ensue.language import ast
 
@@ -28,6 +28,19 @@ class Memory:
 
 def analysed(automaton: Automaton) -> Memory:
     return Memory(_live(automaton), _stored(automaton))
+
+
+def shared(automaton: Automaton) -> Automaton:
+    """The automaton with one register for those in which the same is stored everywhere.
+
+    `x.id = y.id AND x.id = z.id` compares twice with the same value.
+    """
+    stored: dict[Register, set[tuple[int, Action]]] = {r: set() for r in sorted(automaton.registers)}
+    for number, t in enumerate(automaton.transitions):
+        for a in writes_of(t.actions):
+            stored[a.register].add((number, replace(a, register="")))
+    first: dict[frozenset[tuple[int, Action]], Register] = {}
+    return automaton.renamed({r: first.setdefault(frozenset(all_), r) for r, all_ in stored.items()})
 
 
 def pruned(automaton: Automaton) -> Automaton:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from ensue.automata.determinize import START, Configuration, Move, Program, Subset
-from ensue.automata.memory import Actions, Keep, Store, conditions_of, writes_of
+from ensue.automata.memory import Actions, Keep, Register, Store, conditions_of, writes_of
 from ensue.automata.model import Automaton
 from ensue.automata.taking import Taking
 from ensue.kernels import remember
@@ -34,6 +34,10 @@ class MemoryPrograms:
         self.stores = list(dict.fromkeys(w for a in actions for w in writes_of(a) if isinstance(w, Store)))
         self.actions = self._numbered()
         self.reset()
+
+    def place(self, register: Register) -> int:
+        """Where in its key a run has stored what is in the register."""
+        return self._number[register]
 
     def reset(self) -> None:
         self._moves, self._reports = (tuple(Growing() for _ in Steps._fields) for _ in range(2))

@@ -37,6 +37,7 @@ class RegisterColumns:
         self._checks, self._stores = checks, stores
         self._tick = tick
         self.texts = TextNumbers()
+        self.textual: set[Register] = set()  # the registers that hold numbers of texts
         self._expressions: dict[Register, list[ast.Expression]] = defaultdict(list)
         for a in (*checks, *stores):
             if not isinstance(a, Since) and a.value is not None and a.value not in self._expressions[a.register]:
@@ -52,7 +53,7 @@ class RegisterColumns:
         if not self._checks and not self._stores:
             return NO_COLUMNS
         table = events.table if kept is None else events.table.take(pa.array(kept))
-        values = {r: self._values(expressions, table) for r, expressions in self._expressions.items()}
+        values = {r: self._values(r, expressions, table) for r, expressions in self._expressions.items()}
         times = (events.times if kept is None else events.times[kept]) if self.clocks else None
         if times is not None and len(times) and times[0] < LEAST:
             raise EngineError("times of -2^63 steps cannot be compared: they stand for what is missing")
@@ -66,14 +67,17 @@ class RegisterColumns:
         columns = ([least for least, _ in ranges], [greatest for _, greatest in ranges], stored)
         return Columns(*(np.array(part, dtype=np.int64).reshape(len(part), len(table)) for part in columns))
 
-    def _values(self, expressions: list[ast.Expression], table: pa.Table) -> dict[ast.Expression, Integers]:
+    def _values(
+        self, register: Register, expressions: list[ast.Expression], table: pa.Table
+    ) -> dict[ast.Expression, Integers]:
         """What the expressions give, as integers that compare with each other."""
         arrays = {e: _evaluated(e, table) for e in expressions}
-        return dict(zip(arrays, self._as_integers(list(arrays.values())), strict=True))
+        return dict(zip(arrays, self._as_integers(register, list(arrays.values())), strict=True))
 
-    def _as_integers(self, arrays: list[pa.Array]) -> list[Integers]:
+    def _as_integers(self, register: Register, arrays: list[pa.Array]) -> list[Integers]:
         kinds = {value_type(a.type).kind for a in arrays} - {Kind.NULL}
         if kinds == {Kind.STRING}:
+            self.textual.add(register)
             convert: Callable[[pa.Array], Integers] = self._numbers_of_texts
         elif Kind.FLOAT in kinds:
             convert = _of_floats

@@ -16,13 +16,13 @@ from ensue.errors import EngineError
 from ensue.events import EventStream, one_chunk
 from ensue.found import Found, Piece
 from ensue.kernels import evaluate
-from ensue.kernels.arena import EVENT, MARK_BITS, NOTHING, USED, collect, grown, new_arena
+from ensue.kernels.arena import EVENT, MARK_BITS, NOTHING, TREE, USED, collect, grown, new_arena
 from ensue.kernels.classes import Classes, Classifier, Codes, take_busy
 from ensue.kernels.compiled import make_ready
 from ensue.kernels.evaluate import Batch, Output, Partitions, Rules, Stack
 from ensue.kernels.keys import KeyNumbers
 from ensue.kernels.memory_programs import MemoryPrograms
-from ensue.kernels.ordered import DEEPEST
+from ensue.kernels.ordered import DEEPEST, LEAST
 from ensue.kernels.programs import Programs
 from ensue.kernels.register_columns import RegisterColumns
 from ensue.kernels.remember import Memory, Spine
@@ -285,6 +285,20 @@ class Evaluator:
         arena = self.arena
         collect(arena.node, arena.second, arena.used, arena.values, self.partitions.slots, *self._lows(position))
 
+    def drop_texts(self) -> None:
+        """Forgets the texts that no run has stored; those that stay keep their order, so that the trees do."""
+        columns = self._reader.columns
+        if self._memory is None or not columns.textual:
+            return
+        used = int(self.arena.used[USED])
+        values = self.arena.values[:used]
+        rows = np.flatnonzero(self.arena.node[:used, EVENT] <= TREE)  # other nodes have no values
+        places = np.ix_(rows, np.array([self._memory.place(r) for r in sorted(columns.textual)]))
+        stored = values[places]
+        in_use = np.unique(stored[stored >= LEAST])
+        values[places] = np.where(stored >= LEAST, np.searchsorted(in_use, stored), stored)
+        columns.texts.keep(in_use)
+
     def _lows(self, position: int) -> tuple[Positions, Positions]:
         """For each partition the earliest start that its next event could still be reported with."""
         rules, count = self.rules, len(self.partitions.configuration)
@@ -354,7 +368,7 @@ class Runner:
         self.reader = Reader(plan, tick, given)
         self.evaluator = Evaluator(plan, tick, self.reader, configurations=configurations)
         self.position = 0
-        self._kept_keys = 0  # when idle ones were last dropped
+        self._kept = (0, 0)  # how many keys and texts stayed when idle ones were last dropped
         #: What a saved state must have been made with: the query, its automaton, the unit of its times.
         self.fingerprint = f"{plan.fingerprint}:{tick}"
 
@@ -362,7 +376,8 @@ class Runner:
         """The matches that end in these events, which follow those of earlier calls."""
         found = self.evaluator.step(self.reader.read(events, self.position))
         self.position += len(events)
-        if len(self.reader.keys) > max(2 * self._kept_keys, _FEW_KEYS):
+        known = (len(self.reader.keys), len(self.reader.columns.texts))
+        if any(n > max(2 * kept, _FEW_KEYS) for n, kept in zip(known, self._kept, strict=True)):
             self.drop_idle()
         return found
 
@@ -372,15 +387,19 @@ class Runner:
         self.drop_idle()
 
     def drop_idle(self) -> None:
-        """Forgets the keys that have no open run, unless what their next event is depends on earlier ones."""
+        """Forgets the keys that have no open run, unless what their next event is depends on earlier ones.
+
+        It forgets the texts that no run has stored, too.
+        """
         if self.evaluator.rules.keyed and not self.reader.classifier.needs_keys:
             busy = self.evaluator.busy(self.position)
             if len(busy) < len(self.reader.keys):
                 self.reader.keys.keep(busy)
                 self.evaluator.keep(busy)
-            self._kept_keys = len(busy)
         else:
             self.evaluator.collect(self.position)
+        self.evaluator.drop_texts()
+        self._kept = (len(self.reader.keys), len(self.reader.columns.texts))
 
     @property
     def nodes(self) -> int:
@@ -406,7 +425,7 @@ class Runner:
         from ensue.kernels.state import load
 
         load(self, state)
-        self._kept_keys = len(self.reader.keys)
+        self._kept = (len(self.reader.keys), len(self.reader.columns.texts))
 
 
 def _counted(plan: Plan) -> bool:

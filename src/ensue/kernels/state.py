@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from ensue.errors import EngineError
 from ensue.kernels import evaluate
-from ensue.kernels.arena import USED, Arena, new_arena
+from ensue.kernels.arena import EVENT, TREE, USED, Arena, new_arena
 from ensue.kernels.evaluate import Partitions
 
 if TYPE_CHECKING:
@@ -50,7 +50,8 @@ def save(runner: Runner) -> bytes:
     }
     if evaluator.arena.values.shape[1] > 1:  # a query with registers
         texts = reader.columns.texts
-        arrays |= {"values": evaluator.arena.values[:used], "text": texts.data, "text_end": texts.end}
+        stored = np.where(evaluator.arena.node[:used, EVENT, None] <= TREE, evaluator.arena.values[:used], 0)
+        arrays |= {"values": stored, "text": texts.data, "text_end": texts.end}
     for i, texts in enumerate(reader.keys.texts):
         arrays |= {f"text_{i}": texts.data, f"text_end_{i}": texts.end}
     for i, machine in enumerate(reader.classifier.machines):

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from ensue.automata.build import Unsupported, build, project, select_, strict
 from ensue.automata.fuse import fuse_tests
-from ensue.automata.liveness import pruned
+from ensue.automata.liveness import pruned, shared
 from ensue.automata.memory import NO_ACTIONS, Actions, Check, Store
 from ensue.automata.model import Automaton, Marks, TooLarge
 from ensue.automata.predicates import Before, Machine, Predicate, machines_of, predicates_of
@@ -112,7 +112,7 @@ def compile_plan(checked: Checked, *, rewriting: bool = True) -> Plan:
         selector, pattern = _peel_selector(query, steps[-1][1])
         pattern, window = peel_windows(pattern)
         window = bounded(window, pattern)
-        automaton, chooses = pruned(build(pattern)), None
+        automaton, chooses = pruned(shared(build(pattern))), None
         if selector is ast.Selector.STRICT:
             automaton = strict.construct(automaton)
         elif selector in CHOOSING and not select_.is_settled(selector, pattern):

@@ -1,0 +1,119 @@
+"""What runs remember: how much of it is kept, and that it is kept in order."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from engines import found_events, plan_of
+
+from ensue import reference
+from ensue.automata.build import build
+from ensue.automata.liveness import longest_asked, pruned, shared
+from ensue.automata.taking import slow_moves
+from ensue.events import EventStream, read_events
+from ensue.kernels.runner import Runner
+from ensue.language.parser import parse_pattern, parse_query
+from ensue.logic.check import check
+from ensue.logic.window import Window, bounded
+from ensue.plan import Plan
+
+
+def prepared(text: str, table: pa.Table) -> tuple[Plan, EventStream]:
+    query = parse_query(text)
+    stream = read_events(table, query.streams, unit="s")
+    plan = plan_of(check(query, text, stream.schema))
+    assert plan is not None
+    return plan, stream
+
+
+def stream_of(n: int, **columns: pa.Array) -> pa.Table:
+    return pa.table({"time": pa.array(np.arange(n)), "type": pa.array(["A", "B"] * (n // 2)), **columns})
+
+
+def test_texts_that_no_run_has_stored_are_forgotten() -> None:
+    n = 20_000
+    names = pa.array([f"name {k // 2}" for k in range(n)])
+    plan, stream = prepared(
+        "SELECT x.s FROM S WHERE A AS x ; B AS y FILTER x.s = y.s WITHIN 10 s", stream_of(n, s=names)
+    )
+    runner = Runner(plan, stream.tick)
+    found = sum(len(runner.push(stream.slice(k, 100))) for k in range(0, n, 100))
+    assert found == n // 2
+    assert len(runner.reader.columns.texts) < 5_000
+    runner.drop_idle()
+    assert len(runner.reader.columns.texts) <= 10
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_forgetting_texts_changes_nothing(seed: int) -> None:
+    rng = random.Random(seed)
+    n = 24
+    text = "SELECT * FROM S WHERE A AS x ; B AS y ; (A AS z OR B AS w) FILTER x.s = y.s FILTER x.s = z.s WITHIN 12 s"
+    plan, stream = prepared(text, stream_of(n, s=pa.array(rng.choices(["a", "b", "c", "d", None], k=n))))
+    runner = Runner(plan, stream.tick)
+    found = []
+    for k in range(0, n, 4):
+        found += found_events(runner.push(stream.slice(k, 4)))
+        runner.drop_idle()
+    query = parse_query(text)
+    assert set(found) == set(found_events(reference.evaluate(check(query, text, stream.schema), stream)))
+
+
+def test_memory_is_that_of_the_gap_and_not_of_the_stream() -> None:
+    """A run that has waited longer than the gap is lost; the window of the whole follows from the gaps."""
+    n = 100_000
+    text = "SELECT x, y FROM S WHERE A AS x ;[<= 20 s] (B AS y FILTER y.v > 1)"
+    plan, stream = prepared(text, stream_of(n, v=pa.array(np.zeros(n))))
+    runner = Runner(plan, stream.tick)
+    for k in range(0, n, 1_000):
+        assert not len(runner.push(stream.slice(k, 1_000)))
+    runner.drop_idle()
+    assert runner.nodes < 200
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("A ;[<= 1 s] B", 1),
+        ("A ;[<= 1 s] B ;[2 s .. 3 s] C", 4),
+        ("A ;[<= 1 s] B ; C", None),
+        ("A{3}[<= 2 s]", 4),
+        ("A+[<= 2 s]", None),
+        ("(A ;[<= 1 s] B) OR (A ;[<= 5 s] C)", 5),
+        ("(A ;[<= 9 s] B) AND (A ; B WITHIN 4 s)", 4),
+        ("(A ; B WITHIN [>= 2 s, < 6 s]) ;[<= 1 s] C", 7),
+        ("A ALL (B ;[<= 1 s] C)", None),
+        ("A ;[>= 1 s] B", None),
+    ],
+)
+def test_the_window_that_gaps_come_to(text: str, seconds: int | None) -> None:
+    assert bounded(Window(), parse_pattern(text)).ticks(1_000_000_000) == seconds
+
+
+def test_what_runs_wait_for() -> None:
+    automaton = pruned(build(parse_pattern("A ;[<= 1 s] (B OR C ; D)")))
+    (clock,) = automaton.registers
+    asked = longest_asked(automaton, clock)
+    waiting = [s for s, since in asked.items() if since is not None]
+    assert len(waiting) == 1  # between A and what follows; after that nothing is asked
+    unbounded = pruned(build(parse_pattern("A ;[>= 1 s] B")))
+    (clock,) = unbounded.registers
+    assert set(longest_asked(unbounded, clock).values()) == {None}
+
+
+@pytest.mark.parametrize(
+    ("text", "slow"),
+    [
+        ("A AS x ; B AS y FILTER x.v = y.v", []),
+        ("A AS x ; B AS y FILTER x.k = y.k AND x.v < y.v", []),
+        ("A ;[1 s .. 2 s] B ;[<= 1 s] C", []),
+        ("A AS x ; B AS y ; C AS z FILTER x.v < z.v", ["B, y"]),
+        ("A AS x ; B AS y ; C AS z FILTER x.v = y.v AND x.v = z.v", []),
+        ("A AS x ; B AS y FILTER x.v < y.v AND x.w < y.w", ["B, y"]),
+    ],
+)
+def test_where_many_runs_are_looked_at(text: str, slow: list[str]) -> None:
+    assert slow_moves(pruned(shared(build(parse_pattern(text))))) == slow
