@@ -32,7 +32,7 @@ from ensue.language.printer import print_pattern
 from ensue.logic.comparisons import chains
 from ensue.logic.scope import is_atom, nullable, singles
 
-__all__ = ["Unsupported", "build"]
+__all__ = ["Unsupported", "apart", "build"]
 
 
 def build(p: ast.Pattern) -> Automaton:
@@ -76,9 +76,9 @@ def _construct(p: ast.Pattern) -> Automaton:
         case ast.Or():
             return or_.construct(build(p.left), build(p.right))
         case ast.And():
-            return and_.construct(*_apart(build(p.left), build(p.right)))
+            return and_.construct(*apart(build(p.left), build(p.right)))
         case ast.All():
-            return all_.construct(*_apart(build(p.left), build(p.right)), singles(p.left) & singles(p.right))
+            return all_.construct(*apart(build(p.left), build(p.right)), singles(p.left) & singles(p.right))
         case ast.Unless():
             return unless.construct(p, build(p.body), _without_memory(p.absent))
         case ast.NotBetween():
@@ -107,7 +107,7 @@ def _construct(p: ast.Pattern) -> Automaton:
     raise AssertionError(p)
 
 
-def _apart(p: Automaton, q: Automaton) -> tuple[Automaton, Automaton]:
+def apart(p: Automaton, q: Automaton) -> tuple[Automaton, Automaton]:
     """The two with registers of their own: they run side by side."""
     names = fresh(p.registers, q.registers)
     clash = {r: next(names) for r in sorted(p.registers & q.registers)}
