@@ -212,39 +212,25 @@ def advance(
             registers[PREPARED] = 1
         if first_report[p + 1] > first_report[p] and position >= report_from:
             if memory is None:
-                status = _report(
-                    tables.report_source,
-                    slots,
-                    k,
-                    tables,
-                    nodes,
-                    seconds,
-                    stack,
-                    output,
-                    registers,
-                    rules,
-                    p,
-                    position,
-                    low,
-                    low_second,
-                )
+                report_source, sources, row = tables.report_source, slots, k
             else:
-                status = _report(
-                    memory.report_place,
-                    memory.selected,
-                    0,
-                    tables,
-                    nodes,
-                    seconds,
-                    stack,
-                    output,
-                    registers,
-                    rules,
-                    p,
-                    position,
-                    low,
-                    low_second,
-                )
+                report_source, sources, row = memory.report_place, memory.selected, 0
+            status = _report(
+                report_source,
+                sources,
+                row,
+                tables,
+                nodes,
+                seconds,
+                stack,
+                output,
+                registers,
+                rules,
+                p,
+                position,
+                low,
+                low_second,
+            )
             if status != DONE:
                 registers[CURSOR] = i
                 return status
