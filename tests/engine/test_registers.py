@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import math
 import random
+from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from engines import found_events, plan_of
 
+import ensue
 from ensue import reference
 from ensue.automata.build import build
 from ensue.automata.liveness import longest_asked, pruned, shared
 from ensue.automata.taking import slow_moves
+from ensue.errors import EngineError
 from ensue.events import EventStream, read_events
 from ensue.kernels.runner import Runner
 from ensue.language.parser import parse_pattern, parse_query
@@ -117,3 +123,58 @@ def test_what_runs_wait_for() -> None:
 )
 def test_where_many_runs_are_looked_at(text: str, slow: list[str]) -> None:
     assert slow_moves(pruned(shared(build(parse_pattern(text))))) == slow
+
+
+_DAYS = [dt.datetime(2024, 1, 1), dt.datetime(2024, 1, 2), dt.datetime(1900, 1, 1), None]
+_INSTANTS = [dt.datetime(2024, 3, 31, h, 30, tzinfo=dt.UTC) for h in (0, 1, 2)]
+#: Values of every kind that can be compared, with those that are special in it.
+_COLUMNS: dict[str, tuple[list[Any], pa.DataType]] = {
+    "ts_us": (_DAYS, pa.timestamp("us")),
+    "ts_ns": (_DAYS, pa.timestamp("ns")),
+    "ts_s": ([*_DAYS, dt.datetime(9000, 1, 1)], pa.timestamp("s")),
+    "zoned": (_INSTANTS, pa.timestamp("us", "Europe/Berlin")),
+    "day": ([dt.date(2024, 1, 1), dt.date(2024, 1, 2), None], pa.date32()),
+    "day_ms": ([dt.date(2024, 1, 1), dt.date(2024, 1, 2), None], pa.date64()),
+    "length": ([dt.timedelta(seconds=1), dt.timedelta(seconds=2)], pa.duration("ms")),
+    "money": ([Decimal("1.10"), Decimal("1.20"), None], pa.decimal128(10, 2)),
+    "flag": ([True, False, None], pa.bool_()),
+    "wide": ([0, 1, 2**63 + 5, 2**64 - 1], pa.uint64()),
+    "small": ([-1, 0, 1, None], pa.int8()),
+    "large": ([-(2**63) + 2, 2**63 - 1, 2**53, 2**53 + 1], pa.int64()),
+    "real": ([0.5, -0.0, 0.0, math.inf, -math.inf, math.nan, None, 2.0**53], pa.float64()),
+    "name": (["a", "b", "", None], pa.string()),
+    "long_name": (["a", "b", "", None], pa.large_string()),
+    "nothing": ([None], pa.null()),
+}
+_MIXED = [
+    ("ts_us", "ts_ns"),
+    ("ts_us", "ts_s"),
+    ("day", "ts_us"),
+    ("day", "day_ms"),
+    ("small", "real"),
+    ("large", "real"),
+    ("wide", "small"),
+    ("money", "real"),
+    ("name", "long_name"),
+    ("small", "nothing"),
+]
+
+
+@pytest.mark.parametrize(("a", "b"), [*((name, name) for name in _COLUMNS), *_MIXED])
+@pytest.mark.parametrize("operator", ["=", "<", "<=", ">", ">="])
+def test_every_kind_of_value_is_compared_as_the_reference_does(a: str, b: str, operator: str) -> None:
+    rng = random.Random(f"{a} {operator} {b}")
+    n = 16
+    columns = {name: pa.array(rng.choices(values, k=n), type_) for name, (values, type_) in _COLUMNS.items()}
+    table = pa.table({"time": pa.array(range(n)), "type": pa.array(rng.choices("AB", k=n)), **columns})
+    text = f"SELECT x, y FROM S WHERE A AS x ; (B AS y)+ FILTER x.{a} {operator} y.{b} WITHIN 6 s"
+    found, wanted = (
+        sorted(map(repr, ensue.match(table, text, unit="s", engine=engine))) for engine in ("automaton", "reference")
+    )
+    assert found == wanted
+
+
+def test_an_integer_that_no_register_can_hold_is_said() -> None:
+    table = stream_of(2, v=pa.array([-(2**63), 0]))
+    with pytest.raises(EngineError, match="engine='reference' does"):
+        ensue.match(table, "SELECT x FROM S WHERE A AS x ; B AS y FILTER x.v < y.v", unit="s", engine="automaton")

@@ -112,7 +112,9 @@ def _of_integers(array: pa.Array) -> Integers:
         array = array.cast(pa.int32() if pa.types.is_date32(array.type) else pa.int64())
     found: Integers = array.fill_null(0).cast(pa.int64()).to_numpy(zero_copy_only=False)
     if len(found) and found.min() < LEAST:
-        raise EngineError("a value of -2^63 cannot be compared between events: it stands for what is missing")
+        raise EngineError(
+            "this engine cannot compare an integer of -2^63 or one more between events: engine='reference' does"
+        )
     return found
 
 

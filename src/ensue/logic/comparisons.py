@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import pyarrow as pa
+
 from ensue.language import ast
 from ensue.logic.classify import conjuncts_of
 from ensue.logic.scope import (
@@ -48,7 +50,10 @@ class Comparison:
 
 
 def comparison(e: ast.Expression, schema: Schema | None = None) -> Comparison | None:
-    """The condition as a comparison, if it is one. Texts have no order that a register could keep."""
+    """The condition as a comparison, if it is one that registers can check.
+
+    Texts have no order that a register could keep, and not every unsigned integer of 64 bits fits one.
+    """
     if not (isinstance(e, ast.Binary) and e.operator in MIRRORED):
         return None
     sides = variables_of(e.left), variables_of(e.right)
@@ -56,7 +61,8 @@ def comparison(e: ast.Expression, schema: Schema | None = None) -> Comparison | 
         return None
     typing = Typing(schema)
     kinds = {t.kind for side in (e.left, e.right) if (t := typing.infer(side)) is not None}
-    if Kind.OTHER in kinds or (Kind.STRING in kinds and e.operator != "="):
+    wide = any(t is not None and pa.types.is_uint64(t.arrow) for t in map(typing.infer, ast.find(e, ast.Attribute)))
+    if wide or Kind.OTHER in kinds or (Kind.STRING in kinds and e.operator != "="):
         return None
     return Comparison(e, e.left, e.operator, e.right)
 

@@ -6,6 +6,8 @@ import hashlib
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import pyarrow as pa
+
 from ensue.automata.build import Unsupported, build, project, select_, strict
 from ensue.automata.fuse import fuse_tests
 from ensue.automata.liveness import pruned, shared
@@ -167,9 +169,12 @@ def _check_registers(plan: Plan) -> None:
     if len(plan.automaton.registers) > MAX_REGISTERS:
         raise Unsupported(plan.query, f"a query that remembers more than {MAX_REGISTERS} values")
     typing = Typing(plan.checked.schema)
-    checks = [c for actions in plan.actions for c in actions if isinstance(c, Check) and c.operator != "="]
-    if any(t is not None and t.kind is Kind.STRING for t in (typing.infer(c.value) for c in checks)):
-        raise Unsupported(plan.query, "the order of texts of two events, inside an iteration or among choices")
+    for check in (c for actions in plan.actions for c in actions if isinstance(c, Check)):
+        found = typing.infer(check.value)
+        if found is not None and found.kind is Kind.STRING and check.operator != "=":
+            raise Unsupported(plan.query, "the order of texts of two events, inside an iteration or among choices")
+        if found is not None and pa.types.is_uint64(found.arrow):
+            raise Unsupported(plan.query, "unsigned integers of two events, inside an iteration or among choices")
 
 
 def window_of(query: ast.Query, plan: Plan | str) -> Window:
