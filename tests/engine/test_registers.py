@@ -18,7 +18,7 @@ from ensue import reference
 from ensue.automata.build import build
 from ensue.automata.liveness import longest_asked, pruned, shared
 from ensue.automata.taking import slow_moves
-from ensue.errors import EngineError
+from ensue.errors import EngineError, QueryError
 from ensue.events import EventStream, read_events
 from ensue.kernels.runner import Runner
 from ensue.language.parser import parse_pattern, parse_query
@@ -178,3 +178,47 @@ def test_an_integer_that_no_register_can_hold_is_said() -> None:
     table = stream_of(2, v=pa.array([-(2**63), 0]))
     with pytest.raises(EngineError, match="engine='reference' does"):
         ensue.match(table, "SELECT x FROM S WHERE A AS x ; B AS y FILTER x.v < y.v", unit="s", engine="automaton")
+
+
+_HOUR = dt.timedelta(hours=1)
+
+
+@pytest.mark.parametrize(
+    ("first", "type_"),
+    [
+        (dt.datetime(2024, 3, 30, 22, 30, tzinfo=dt.UTC), pa.timestamp("us", "Europe/Berlin")),  # a day of 23 hours
+        (dt.datetime(2024, 10, 26, 22, 30, tzinfo=dt.UTC), pa.timestamp("ms", "Europe/Berlin")),  # one of 25
+        (dt.datetime(2024, 1, 1), pa.timestamp("ns")),
+        (dt.datetime(1960, 1, 1), pa.timestamp("us")),
+        (dt.datetime(1, 1, 1), pa.timestamp("s")),
+        (dt.datetime(9998, 1, 1), pa.timestamp("us")),
+    ],
+)
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "A AS x ;[1 h .. 2 h] B AS y",
+        "A AS x ;[> 1 h] B AS y WITHIN 3 h",
+        "(A AS x)+[<= 90 min] ;[= 1 h] B AS y",
+        "(A AS x ; B AS y WITHIN [>= 1.5 h, < 3 h]) ;[<= 0.5 h] A AS z",
+        "(A OR B) AS x :[< 30 min] ANY AS y",
+    ],
+)
+def test_gaps_over_every_kind_of_time(first: dt.datetime, type_: pa.DataType, pattern: str) -> None:
+    rng = random.Random(pattern)
+    halves = sorted(rng.choices(range(14), k=14))
+    times = pa.array([first + k * _HOUR / 2 for k in halves], type_)
+    table = pa.table({"time": times, "type": pa.array(rng.choices("AB", k=14))})
+    text = f"SELECT * FROM S WHERE {pattern}"
+    found, wanted = (
+        sorted(map(repr, ensue.match(table, text, engine=engine))) for engine in ("automaton", "reference")
+    )
+    assert found
+    assert found == wanted
+
+
+@pytest.mark.parametrize("interval", ["[> 2 s, < 2 s]", "[>= 3 s, <= 2 s]", "[< 0 s]"])
+@pytest.mark.parametrize("pattern", ["A ;{} B", "A +{}", "A ; B WITHIN {}"])
+def test_what_can_never_hold_is_refused(interval: str, pattern: str) -> None:
+    with pytest.raises(QueryError):
+        ensue.query(f"SELECT * FROM S WHERE {pattern.format(interval)}")
