@@ -59,9 +59,6 @@ class Determinizer:
         bit = {p: 1 << k for k, p in enumerate(predicates)}
         number = {m: k for k, m in enumerate(marks)}
         action = {a: k for k, a in enumerate(actions)}
-        #: Whether some runs have marked alike and done other things with their registers: what they report may be the
-        #: same. It is known before anything is reported.
-        self.ambiguous = False
         self._finals = automaton.finals
         self._outgoing: dict[int, list[tuple[int, int, int, int, int]]] = {
             state: [
@@ -109,7 +106,6 @@ class Determinizer:
                 for mask, value, mark, action, target in self._outgoing.get(state, ()):
                     if word & mask == value:
                         reached[mark, action].add(target)
-            self.ambiguous |= len({mark for mark, _ in reached}) < len(reached)
             self._steps[key] = [
                 (*done, frozenset(t for t in states if t in self._outgoing), not self._finals.isdisjoint(states))
                 for done, states in sorted(reached.items())

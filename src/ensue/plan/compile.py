@@ -8,6 +8,7 @@ from functools import cached_property
 
 import pyarrow as pa
 
+from ensue.automata.ambiguity import is_ambiguous
 from ensue.automata.build import Unsupported, build, project, select_, strict
 from ensue.automata.fuse import fuse_tests
 from ensue.automata.liveness import pruned, shared
@@ -89,10 +90,10 @@ class Plan:
         """The same once the conditions between events are judged and their variables left out."""
         return list(dict.fromkeys(m & self.shown for m in self.marks)) if self.related else self.marks
 
-    @property
+    @cached_property
     def judged(self) -> bool:
         """Whether some of what the automaton reports is not reported in the end: it counts no matches then."""
-        return bool(self.related) or bool(self.automaton.registers)
+        return bool(self.related) or is_ambiguous(self.automaton)
 
     @cached_property
     def fingerprint(self) -> str:
