@@ -65,7 +65,7 @@ class Taking:
     def _lost(self, target: frozenset[int], live: Registers) -> Since | None:
         """What all runs of the target will ask of the first register in the order of their keys, if that is a clock."""
         first = next((r for r in self.registers if r in live), None)
-        if first is None:
+        if first is None or first not in self._stored(target):
             return None
         asked = [self._asked[first].get(s) for s in target]
         return None if any(a is None for a in asked) else max((a for a in asked if a is not None), key=allowed)

@@ -72,10 +72,9 @@ def _moved(p: ast.Pattern, schema: Schema | None) -> tuple[ast.Pattern, Conditio
             for side, other in (("left", "right"), ("right", "left")):
                 part, taken = take(getattr(p, side))
                 elsewhere = bindings(getattr(p, other)).keys()
-                in_place = isinstance(p, ast.Or) and any(
-                    map(aggregates_of, taken)
-                )  # of the other side, it says nothing
-                if not in_place and all(_own(c, part).isdisjoint(elsewhere) for c in taken):
+                # What is said of a whole set on one side of OR is not said of the other.
+                stays = isinstance(p, ast.Or) and any(map(aggregates_of, taken))
+                if not stays and all(_own(c, part).isdisjoint(elsewhere) for c in taken):
                     changes[side], found = part, found + taken
             return dataclasses.replace(p, **changes), found  # type: ignore[arg-type]
     return p, _NONE
