@@ -35,6 +35,8 @@ def shared(automaton: Automaton) -> Automaton:
 
     `x.id = y.id AND x.id = z.id` compares twice with the same value.
     """
+    if len(automaton.registers) < 2:
+        return automaton
     stored: dict[Register, set[tuple[int, Action]]] = {r: set() for r in sorted(automaton.registers)}
     for number, t in enumerate(automaton.transitions):
         for a in writes_of(t.actions):
@@ -55,6 +57,8 @@ def pruned(automaton: Automaton) -> Automaton:
     1 -> 1  true /
     1 -> 2* B & $2 = id & time since $1 in [<= 1 s] / B, y
     """
+    if not automaton.registers:
+        return automaton
     live = _live(automaton)
     maybe = _maybe_stored(automaton)
 

@@ -58,7 +58,7 @@ class Transition:
 
     def also(self, *actions: Action) -> Label:
         """The label with more actions."""
-        return Label(self.marks, self.actions.union(actions))
+        return Label(self.marks, self.actions.union(actions)) if actions else self.label
 
 
 @dataclass(frozen=True)
