@@ -157,10 +157,10 @@ class _Reach:
     @staticmethod
     def of(plan: Plan, tick: int | None) -> _Reach | None:
         """None where nothing bounds it: the events of one partition can be any distance apart."""
-        from ensue.kernels.runner import Reader
+        from ensue.kernels.classes import Classifier
 
         ticks = plan.window.ticks(tick)
-        looked_back = Reader(plan, tick).classifier.look_back.most
+        looked_back = Classifier(plan.predicates).look_back.most
         if plan.query.partition and not plan.counts_all:
             return None if ticks is None or looked_back else _Reach(None, ticks, 0)
         return None if ticks is None and plan.window.events is None else _Reach(plan.window.events, ticks, looked_back)

@@ -6,7 +6,7 @@ A register is live in a state if some run from there checks it, or stores what d
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -79,17 +79,28 @@ def pruned(automaton: Automaton) -> Automaton:
     return found if found == automaton else pruned(found)
 
 
-def _live(automaton: Automaton) -> dict[int, Registers]:
-    live: dict[int, Registers] = defaultdict(lambda: _NONE)
+def _settled(
+    automaton: Automaton, found: dict[int, Registers], step: Callable[[Transition], tuple[int, Registers]]
+) -> dict[int, Registers]:
+    """Goes over the transitions until none changes what is found of the state that `step` names."""
     changed = True
     while changed:
         changed = False
         for t in automaton.transitions:
-            needed = live[t.source] | (live[t.target] - _replaced(t.actions)) | _read(t.actions)
-            if needed != live[t.source]:
-                live[t.source] = needed
+            state, registers = step(t)
+            if registers != found[state]:
+                found[state] = registers
                 changed = True
-    return live
+    return found
+
+
+def _live(automaton: Automaton) -> dict[int, Registers]:
+    live: dict[int, Registers] = defaultdict(lambda: _NONE)
+
+    def before(t: Transition) -> tuple[int, Registers]:
+        return t.source, live[t.source] | (live[t.target] - _replaced(t.actions)) | _read(t.actions)
+
+    return _settled(automaton, live, before)
 
 
 def _read(actions: Iterable[Action]) -> Registers:
@@ -107,31 +118,15 @@ def _replaced(actions: Iterable[Action]) -> Registers:
 
 
 def _maybe_stored(automaton: Automaton) -> dict[int, Registers]:
+    """What is stored on some way to a state."""
     found: dict[int, Registers] = defaultdict(lambda: _NONE)
-    changed = True
-    while changed:
-        changed = False
-        for t in automaton.transitions:
-            after = found[t.target] | _after(found[t.source], t.actions)
-            if after != found[t.target]:
-                found[t.target] = after
-                changed = True
-    return found
+    return _settled(automaton, found, lambda t: (t.target, found[t.target] | _after(found[t.source], t.actions)))
 
 
 def _stored(automaton: Automaton) -> dict[int, Registers]:
-    """By shrinking from all registers: what is stored on every way to a state."""
-    everything = automaton.registers
-    found = {0: _NONE, **{t.target: everything for t in automaton.transitions}}
-    changed = True
-    while changed:
-        changed = False
-        for t in automaton.transitions:
-            after = found[t.target] & _after(found.get(t.source, everything), t.actions)
-            if after != found[t.target]:
-                found[t.target] = after
-                changed = True
-    return found
+    """What is stored on every way to a state, by shrinking from all registers."""
+    found = {0: _NONE, **{t.target: automaton.registers for t in automaton.transitions}}
+    return _settled(automaton, found, lambda t: (t.target, found[t.target] & _after(found[t.source], t.actions)))
 
 
 def _after(before: Registers, actions: Iterable[Action]) -> Registers:

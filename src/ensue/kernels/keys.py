@@ -104,7 +104,8 @@ class KeyNumbers:
         self._rows = np.empty((max(2 * len(rows), _FIRST_ROOM), self._width), dtype=np.int64)
         self._rows[: len(rows)] = rows
         self._table = _new_table(len(self._rows))
-        _place_rows(self._rows, len(rows), self._table)
+        if len(rows):  # a query without keys need not load the kernel
+            _place_rows(self._rows, len(rows), self._table)
 
 
 class TextNumbers:

@@ -25,7 +25,7 @@ from ensue.logic.scope import (
 )
 from ensue.logic.types import Typing
 from ensue.logic.window import looks_back
-from ensue.schema import Kind, Schema
+from ensue.schema import Kind, Schema, ValueType
 
 #: Each operator, and the one with its sides exchanged.
 MIRRORED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -50,21 +50,28 @@ class Comparison:
 
 
 def comparison(e: ast.Expression, schema: Schema | None = None) -> Comparison | None:
-    """The condition as a comparison, if it is one that registers can check.
-
-    Texts have no order that a register could keep, and not every unsigned integer of 64 bits fits one.
-    """
+    """The condition as a comparison, if it is one that registers can check."""
     if not (isinstance(e, ast.Binary) and e.operator in MIRRORED):
         return None
     sides = variables_of(e.left), variables_of(e.right)
     if any(len(variables) != 1 for variables in sides) or sides[0] == sides[1] or not is_plain(e):
         return None
     typing = Typing(schema)
-    kinds = {t.kind for side in (e.left, e.right) if (t := typing.infer(side)) is not None}
-    wide = any(t is not None and pa.types.is_uint64(t.arrow) for t in map(typing.infer, ast.find(e, ast.Attribute)))
-    if wide or Kind.OTHER in kinds or (Kind.STRING in kinds and e.operator != "="):
+    if not all(fits_a_register(typing.infer(side), e.operator) for side in (e.left, e.right)):
         return None
     return Comparison(e, e.left, e.operator, e.right)
+
+
+def fits_a_register(type_: ValueType | None, operator: str) -> bool:
+    """Whether a register can hold values of the type for a comparison; where it is not known, it is taken to be so.
+
+    Texts have no order that a register could keep, and not every unsigned integer of 64 bits fits one.
+    """
+    if type_ is None:
+        return True
+    if type_.kind is Kind.STRING:
+        return operator == "="
+    return type_.kind is not Kind.OTHER and not pa.types.is_uint64(type_.arrow)
 
 
 def is_plain(e: ast.Expression) -> bool:

@@ -6,8 +6,6 @@ import hashlib
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-import pyarrow as pa
-
 from ensue.automata.ambiguity import is_ambiguous
 from ensue.automata.build import Unsupported, build, project, select_, strict
 from ensue.automata.fuse import fuse_tests
@@ -20,6 +18,7 @@ from ensue.language import ast
 from ensue.language.printer import print_expression, print_pattern, print_query
 from ensue.logic.check import Checked
 from ensue.logic.clauses import NotUnary
+from ensue.logic.comparisons import fits_a_register
 from ensue.logic.outputs import projected
 from ensue.logic.related import Conditions, take_out
 from ensue.logic.scope import names_in
@@ -28,7 +27,6 @@ from ensue.logic.types import Typing
 from ensue.logic.window import Window, bounded, peel_windows
 from ensue.rewrite import RULES, rewrite
 from ensue.rewrite.lift_windows import lift_windows
-from ensue.schema import Kind
 
 #: Marks are stored in 16 bits and predicates of an event in one word.
 MAX_MARKS = 2**16 - 1
@@ -170,12 +168,10 @@ def _check_registers(plan: Plan) -> None:
     if len(plan.automaton.registers) > MAX_REGISTERS:
         raise Unsupported(plan.query, f"a query that remembers more than {MAX_REGISTERS} values")
     typing = Typing(plan.checked.schema)
-    for check in (c for actions in plan.actions for c in actions if isinstance(c, Check)):
-        found = typing.infer(check.value)
-        if found is not None and found.kind is Kind.STRING and check.operator != "=":
-            raise Unsupported(plan.query, "the order of texts of two events, inside an iteration or among choices")
-        if found is not None and pa.types.is_uint64(found.arrow):
-            raise Unsupported(plan.query, "unsigned integers of two events, inside an iteration or among choices")
+    checks = [c for actions in plan.actions for c in actions if isinstance(c, Check)]
+    if not all(fits_a_register(typing.infer(c.value), c.operator) for c in checks):
+        what = "the order of texts, or wide unsigned integers, of two events inside an iteration or among choices"
+        raise Unsupported(plan.query, what)
 
 
 def window_of(query: ast.Query, plan: Plan | str) -> Window:
