@@ -69,6 +69,17 @@ def one_chunk(column: pa.ChunkedArray) -> pa.Array:
     return joined.chunk(0) if isinstance(joined, pa.ChunkedArray) else joined
 
 
+def integers(values: npt.NDArray[np.int64]) -> pa.Array:
+    """The same integers for Arrow, not copied. `pa.array` would first load pandas where there is one (0.3 s)."""
+    return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(np.ascontiguousarray(values, np.int64))])
+
+
+def numbers(array: pa.Array) -> npt.NDArray[Any]:
+    """The same numbers for NumPy, of an array without NULLs, not copied: `to_numpy` loads pandas first, too."""
+    found: npt.NDArray[Any] = np.from_dlpack(array)
+    return found
+
+
 def read_events(
     events: Any,
     streams: tuple[str, ...],
@@ -107,7 +118,7 @@ def read_events(
 def taken(column: pa.ChunkedArray, positions: npt.NDArray[np.int64]) -> pa.ChunkedArray:
     """The values at these positions. Arrow's own `take` first puts the whole column together from its chunks."""
     if column.num_chunks <= 1:
-        return column.take(pa.array(positions))
+        return column.take(integers(positions))
     begins = np.cumsum([0, *(len(c) for c in column.chunks)])
     chunk_of = (np.searchsorted(begins, positions, side="right") - 1).astype(np.min_scalar_type(column.num_chunks))
     order = None
@@ -116,7 +127,7 @@ def taken(column: pa.ChunkedArray, positions: npt.NDArray[np.int64]) -> pa.Chunk
         positions, chunk_of = positions[order], chunk_of[order]
     cuts = np.searchsorted(chunk_of, np.arange(column.num_chunks + 1))
     parts = [
-        chunk.take(pa.array(positions[first:last] - begin))
+        chunk.take(integers(positions[first:last] - begin))
         for chunk, begin, first, last in zip(column.chunks, begins, cuts, cuts[1:], strict=False)
         if first < last
     ]
@@ -125,7 +136,7 @@ def taken(column: pa.ChunkedArray, positions: npt.NDArray[np.int64]) -> pa.Chunk
         return found
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
-    return found.take(pa.array(place))
+    return found.take(integers(place))
 
 
 def _check_names(**options: object) -> None:
@@ -192,7 +203,7 @@ def _event_types(table: pa.Table, stream: str, type: str | None) -> pa.ChunkedAr
 
 def _event_times(table: pa.Table, time: str | None) -> pa.ChunkedArray:
     if time is None:
-        return pa.chunked_array([pa.array(np.arange(table.num_rows))], pa.int64())
+        return pa.chunked_array([integers(np.arange(table.num_rows))], pa.int64())
     advice = "name the time column with time='...', or take rows in the order they have with time=None"
     column = _column(table, time, "time", advice)
     if column.null_count:
@@ -252,7 +263,7 @@ def _in_order(table: pa.Table, tiebreak: str | None, *, merged: bool, timed: boo
         steps = f"{steps_back} step{'' if steps_back == 1 else 's'} back"
         log.warning("the events were not in the order of time (%s): sorted, stably", steps)
     # The arrival as the last key makes the order stable whatever the sort is.
-    numbered = table.append_column(_ARRIVAL, pa.array(np.arange(table.num_rows)))
+    numbered = table.append_column(_ARRIVAL, integers(np.arange(table.num_rows)))
     order = pc.sort_indices(numbered, sort_keys=[*keys, (_ARRIVAL, "ascending")])
     return table.take(order)
 
@@ -273,10 +284,9 @@ def as_integers(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
     if pa.types.is_date32(column.type):
         column = column.cast(pa.int32())
     try:
-        integers: npt.NDArray[np.int64] = column.cast(pa.int64()).to_numpy()
+        return numbers(one_chunk(column.cast(pa.int64())))
     except pa.ArrowInvalid as e:
         raise DataError(f"a time does not fit 64 bits: {e}") from None
-    return integers
 
 
 def _tick(column: pa.ChunkedArray, time: str | None, unit: str | None) -> int | None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from ensue.events import EventStream, one_chunk, taken
+from ensue.events import EventStream, integers, one_chunk, taken
 from ensue.found import MANY, Found, Marks
 from ensue.kernels.masks import named_by_text, values
 from ensue.language import ast
@@ -106,7 +106,7 @@ class Matches:
         """The values of an item as one column, where it has no aggregate but count, first and last by themselves."""
         match e:
             case ast.Call(function="count", arguments=(ast.Name(name=x),)):
-                return pa.array(np.diff(self._marks_of(x).offsets))
+                return integers(np.diff(self._marks_of(x).offsets))
             case ast.Call(function="first" | "last", arguments=(ast.Attribute(variable=x, name=name),)):
                 marks = self._marks_of(x)
                 places = marks.offsets[:-1] if e.function == "first" else marks.offsets[1:] - 1
@@ -134,7 +134,7 @@ class Matches:
         columns = [one_chunk(taken(c, marks.positions)) for c in table.columns]
         fields = [f.with_type(c.type) for f, c in zip(table.schema, columns, strict=True)]
         structs = pa.StructArray.from_arrays(columns, fields=fields)
-        return pa.ListArray.from_arrays(pa.array(marks.offsets, pa.int32()), structs)
+        return pa.ListArray.from_arrays(integers(marks.offsets).cast(pa.int32()), structs)
 
     def _match_by_match(self, e: ast.Expression) -> list[Any]:
         """The values of an item, by the reference."""
@@ -227,7 +227,7 @@ def arrow_array(values: list[Any], type_: pa.DataType) -> pa.Array:
     if pa.types.is_list(type_):
         offsets = np.cumsum([0, *(len(v) for v in values)])
         flat = arrow_array([v for vs in values for v in vs], type_.value_type)
-        return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), flat)
+        return pa.ListArray.from_arrays(integers(offsets).cast(pa.int32()), flat)
     if pa.types.is_timestamp(type_) or pa.types.is_duration(type_):
         ticks = [None if v is None else int(v // NANOSECONDS[type_.unit]) for v in values]
         return pa.array(ticks, pa.int64()).cast(type_)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ensue.events import EventStream, one_chunk
+from ensue.events import EventStream, integers, one_chunk
 
 Codes = npt.NDArray[np.int64]
 
@@ -29,7 +29,7 @@ def key_codes(columns: Sequence[pa.Array]) -> Codes:
     codes = _value_codes(columns[0])
     for column in columns[1:]:
         # Both numbers are below 2^31: no stream has more distinct values than Arrow can index.
-        codes = _value_codes(pa.array((codes << 32) | _value_codes(column)))
+        codes = _value_codes(integers((codes << 32) | _value_codes(column)))
     return codes
 
 

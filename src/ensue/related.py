@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ensue.events import EventStream, one_chunk
+from ensue.events import EventStream, integers, one_chunk
 from ensue.found import Found
 from ensue.kernels.masks import holds, named_by_text
 from ensue.language import ast
@@ -57,8 +57,8 @@ def _holds(found: Found, condition: ast.Expression, events: EventStream) -> npt.
     aggregates = {print_expression(a): a for a in aggregates_of(condition)}
     terms = {print_expression(a): a for a in ast.find(without_aggregates(condition), ast.Attribute)}
     table = events.table
-    columns = {text: one_chunk(table.column(a.name).take(pa.array(chosen[a.variable]))) for text, a in terms.items()}
-    columns |= {text: _aggregated(found, a, events).take(pa.array(of_match)) for text, a in aggregates.items()}
+    columns = {text: one_chunk(table.column(a.name).take(integers(chosen[a.variable]))) for text, a in terms.items()}
+    columns |= {text: _aggregated(found, a, events).take(integers(of_match)) for text, a in aggregates.items()}
     good = holds(named_by_text(condition), columns, len(of_match))
     kept = np.ones(len(found), dtype=np.bool_)
     kept[of_match[~good]] = False
@@ -69,7 +69,7 @@ def _aggregated(found: Found, aggregate: ast.Call, events: EventStream) -> pa.Ar
     """What the aggregate comes to in each match."""
     match aggregate:
         case ast.Call(function="count", arguments=(ast.Name(name=x),)):
-            return pa.array(np.diff(found.marks(x).offsets))
+            return integers(np.diff(found.marks(x).offsets))
     marks = {x: found.marks(x) for x in aggregated_in(aggregate)}
     expressions = Expressions(Events(events, []))
     values = []

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ensue.errors import EngineError
-from ensue.events import EventStream, as_integers
+from ensue.events import EventStream, as_integers, integers
 from ensue.found import Found
 from ensue.item_lookback import ItemLookBack
 from ensue.language import ast
@@ -128,7 +128,7 @@ class RunningQuery:
         """The events with the columns that rows of matches show."""
         shown = [n for n in events.table.column_names if self._shown is None or n in self._shown]
         columns = {n: events.table.column(n) for n in shown}
-        places = pa.array(np.arange(self._position, self._position + len(events)))
+        places = integers(np.arange(self._position, self._position + len(events)))
         return pa.table({**columns, _TIME: events.time_column, _PLACE: places})
 
     def _forget(self) -> None:
@@ -137,7 +137,7 @@ class RunningQuery:
             places = self._kept.column(_PLACE).to_numpy()
             # What is referenced has been kept, and both are in stream order.
             there = np.searchsorted(places, self._engine.referenced())
-            self._kept = self._kept.take(pa.array(there)).combine_chunks()
+            self._kept = self._kept.take(integers(there)).combine_chunks()
 
     # -- the state
 

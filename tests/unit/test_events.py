@@ -59,8 +59,19 @@ IN_MEMORY = {
     "mapping of one stream": lambda: {"S": ROWS},
     "mapping with a stream too many": lambda: {"S": ROWS, "other": ROWS},
 }
+
+
+def write_parquet_folder(path):
+    path.mkdir()
+    (path / "_SUCCESS").touch()
+    pa.parquet.write_table(TABLE[:2], path / "part-00000.snappy.parquet")
+    pa.parquet.write_table(TABLE[2:], path / "part-00001.snappy.parquet")
+
+
 FILES = {
     "events.parquet": lambda path: pa.parquet.write_table(TABLE, path),
+    "groups.parquet": lambda path: pa.parquet.write_table(TABLE, path, row_group_size=1),
+    "folder.parquet": write_parquet_folder,
     "events.pq": lambda path: pa.parquet.write_table(TABLE, path),
     "events.PARQUET": lambda path: pa.parquet.write_table(TABLE, path),
     "events.csv": lambda path: pa.csv.write_csv(TABLE, path),

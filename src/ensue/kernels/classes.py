@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from ensue.automata.predicates import Machine, Predicate, Test, TypeIs, machines_of
 from ensue.errors import EngineError
-from ensue.events import one_chunk
+from ensue.events import numbers, one_chunk
 from ensue.kernels.jit import kernel
 from ensue.kernels.lookback import LookBack, spell_out
 from ensue.kernels.machines import RunningMachine, States
@@ -87,7 +87,7 @@ def _type_codes(types: pa.Array) -> tuple[Codes, list[str | None]]:
     indices = encoded.indices
     if indices.null_count:
         indices = indices.cast(pa.int32()).fill_null(len(names) - 1)
-    codes: Codes = indices.to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
+    codes: Codes = numbers(indices).astype(np.int32, copy=False)
     return codes, names
 
 

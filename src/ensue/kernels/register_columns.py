@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from ensue.automata.memory import Check, Condition, Register, Since, Store
 from ensue.errors import EngineError
-from ensue.events import EventStream, one_chunk
+from ensue.events import EventStream, integers, one_chunk
 from ensue.kernels.keys import TextNumbers, numbered_texts
 from ensue.kernels.masks import values_of
 from ensue.kernels.ordered import LEAST, NULL
@@ -52,7 +52,7 @@ class RegisterColumns:
         """The columns at the events, or at those of them that are kept."""
         if not self._checks and not self._stores:
             return NO_COLUMNS
-        table = events.table if kept is None else events.table.take(pa.array(kept))
+        table = events.table if kept is None else events.table.take(integers(kept))
         values = {r: self._values(r, expressions, table) for r, expressions in self._expressions.items()}
         times = (events.times if kept is None else events.times[kept]) if self.clocks else None
         if times is not None and len(times) and times[0] < LEAST:
