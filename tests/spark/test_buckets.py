@@ -56,7 +56,8 @@ def run_in_a_bucket(case: Case, rng: Random, disorder: float = 3.0) -> list[pa.T
     sent = sorted(range(len(times)), key=lambda i: times[i] + rng.uniform(0, disorder))
     store = FakeStore()
     recipe = recipe_of(case)
-    processor = BucketProcessor(recipe, 1)
+    final_after = rng.choice([None, int(disorder * 1000) + 1])
+    processor = BucketProcessor(recipe, 1, final_after)
     processor.init(store)
     found, latest = [], 0.0
     while sent or store.timers:
@@ -66,7 +67,7 @@ def run_in_a_bucket(case: Case, rng: Random, disorder: float = 3.0) -> list[pa.T
             watermark = 10**14
         if rng.random() < 0.3:  # as after a restart
             processor.close()
-            processor = BucketProcessor(recipe, 1)
+            processor = BucketProcessor(recipe, 1, final_after)
             processor.init(store)
         rows = [Row(place=0, rows=table_bytes(table.take(pa.array(batch))))] if batch else []
         told = list(processor.handleInputRows((0,), iter(rows), Timers(watermark))) if batch else []
@@ -103,6 +104,20 @@ def test_random_queries(first):
         planned += isinstance(recipe_of(case).plan, Plan)
         assert compared([case], rng) == [], seed
     assert planned > 60
+
+
+def test_what_is_final_does_not_wait_for_the_next_micro_batch():
+    events = [{"time": t, "type": kind} for t, kind in ((1, "A"), (2, "B"), (3, "A"), (10, "A"))]
+    text = "SELECT * FROM S WHERE A AS x ; B AS y WITHIN 5 s"
+    case = on_a_clock(case_of("final", text, pa.Table.from_pylist(events), unit="s"))
+    told = {}
+    for final_after in (None, 8000, 7000):  # the latest event is at 10 s: what is at 2 s or 3 s at most is final
+        processor = BucketProcessor(recipe_of(case), 1, final_after)
+        processor.init(FakeStore())
+        rows = [Row(place=0, rows=table_bytes(travelling(case)))]
+        (row,) = processor.handleInputRows((0,), iter(rows), Timers(0))
+        told[final_after] = (row.matches, row.waiting)
+    assert told == {None: (0, 4), 8000: (1, 2), 7000: (1, 1)}
 
 
 # ---------------------------------------------------------------- the state over time

@@ -12,9 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 from every_type import EVERYTHING, everything
 from pyspark.errors import StreamingQueryException
+from pyspark.sql import functions as F
 from sparkling import frame_of
 
 import ensue
+from ensue.spark.frames import final_after, read_frames
 
 T0 = datetime(2024, 1, 1, tzinfo=UTC)
 SCHEMA = pa.schema([("time", pa.timestamp("us", "UTC")), ("type", pa.string()), ("k", pa.int64())])
@@ -133,6 +135,22 @@ def test_several_streams_as_one(spark, source, tmp_path):
     text = AB.replace("FROM S", "FROM S, T")
     rows, _ = source.run(ensue.match({"S": source.events(), "T": other.events()}, text))
     assert (rows["a"].to_pylist(), rows["b"].to_pylist()) == ([at(1)], [at(2)])
+
+
+def test_what_tells_of_itself_that_it_is_final(source):
+    """The latest event tells the next watermark only where nothing but this stream decides it."""
+
+    def after(frame):
+        return final_after(read_frames(frame, ("S",)))
+
+    events = source.events("3 seconds")
+    assert after(events) == 3000
+    assert after(events.filter("k > 1").withColumn("w", F.col("k") + 1).alias("other")) == 3000
+    assert after(events.union(source.events("1 second"))) is None
+    assert after(events.withWatermark("time", "1 second")) is None
+    assert after(events.dropDuplicatesWithinWatermark(["k"])) is None
+    joined = events.join(source.events().select(F.col("k").alias("w"), F.col("time").alias("t")), F.expr("k = w"))
+    assert after(joined) is None
 
 
 def test_a_stream_of_all_types_goes_through_the_state(spark, tmp_path):

@@ -37,7 +37,7 @@ def describe(job: Job) -> list[str]:
     lines = [
         f"runs          {'stream' if job.events.streaming else 'batch'}",
         f"shared out    {_shared_out(job)}",
-        f"in the JVM    {', '.join(map(str, down.pushed)) or 'no condition'}",
+        f"in the JVM    {', '.join(map(str, down.bits)) or 'no condition'}",
     ]
     if down.local:
         lines.append(f"in Python     {', '.join(map(str, down.local))}")

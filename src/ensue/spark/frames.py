@@ -172,6 +172,29 @@ def check_stream(events: Events) -> None:
         )
 
 
+#: Operators that pass rows on one by one, and the sources of streams.
+_ROW_BY_ROW = {"Project", "Filter", "SubqueryAlias"}
+_SOURCES = {"StreamingRelation", "StreamingRelationV2"}
+
+
+def final_after(events: Events) -> int | None:
+    """The milliseconds after which no event can come any more that Spark does not hold for late; None where no event
+    tells of itself.
+
+    The next micro-batch has as its watermark the latest time of this one less the delay. That is so where the stream is
+    one source with one watermark: of several, and behind operators with a state, Spark takes the slowest.
+    """
+    frame = getattr(events.frame, "_jdf", None)  # Spark Connect has no plan to look at
+    watermarks = 0
+    plan = None if frame is None else frame.queryExecution().analyzed()
+    while plan is not None and (node := plan.nodeName()) not in _SOURCES:
+        watermarks += node == "EventTimeWatermark"
+        plan = plan.children().head() if node in _ROW_BY_ROW or node == "EventTimeWatermark" else None
+    if plan is None or watermarks != 1:
+        return None
+    return int(events.frame.schema[events.time].metadata[_WATERMARK])
+
+
 def as_schema(events: Events) -> Schema:
     """What the checks of a query want to know of the events."""
     return Schema.of(events.schema)

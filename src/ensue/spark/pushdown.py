@@ -6,6 +6,7 @@ evaluated in Python, over columns that then travel; nothing else depends on whic
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 
@@ -24,14 +25,32 @@ from ensue.spark.frames import Events, quoted
 class Pushdown:
     """What the JVM does for a plan; columns are None where it does nothing of the kind."""
 
-    given: int  # the bits of the predicates that the JVM evaluates
+    bits: Mapping[Predicate, int]  # of the predicates that the JVM evaluates
     word: Column | None  # their truth at an event
-    relevant: Column | None  # whether the event can change anything; others need not travel
+    changing: list[Guard] | None  # one of them holds at an event that can change anything; None where any may
+    relevant: Column | None  # the same as a column; events that are not need not travel
     markable: Column | None  # whether a match can show the event; of others only the time travels
-    pushed: tuple[Predicate, ...]
     local: tuple[Predicate, ...]  # the predicates that Python evaluates
     remembered: frozenset[str]  # the columns whose values registers hold or are compared with
-    kept: str  # which events travel, in words
+
+    @property
+    def given(self) -> int:
+        return sum(self.bits.values())
+
+    def relevant_by(self, word: Column) -> Column:
+        """Whether an event can change anything, told by its word."""
+        if self.changing is None:
+            return F.lit(True)
+
+        def some(predicates: Iterable[Predicate]) -> Column:
+            return word.bitwiseAND(F.lit(sum(self.bits[p] for p in predicates))) != F.lit(0)
+
+        return _any_guard(self.changing, {p: some([p]) for p in self.bits}, some)
+
+    @property
+    def kept(self) -> str:
+        """Which events travel, in words."""
+        return "all" if self.changing is None else f"where {' or '.join(map(print_guard, self.changing)) or 'nothing'}"
 
     @property
     def local_attributes(self) -> frozenset[str]:
@@ -55,24 +74,23 @@ def push_down(plan: Plan, events: Events, schema: Schema, *, items_look_back: bo
         condition = _predicate(p, events, schema)
         if condition is not None:
             conditions[p] = condition
-    bits = {p: k for k, p in enumerate(plan.predicates) if p in conditions}
-    word = None
-    if bits:
-        parts = [F.when(conditions[p], F.lit(1 << k)).otherwise(F.lit(0)) for p, k in bits.items()]
-        word = reduce(lambda a, b: a.bitwiseOR(b), parts).cast(_integer(len(plan.predicates)))
+    bits = {p: 1 << k for k, p in enumerate(plan.predicates) if p in conditions}
     guards = _known(_relevant(plan), conditions) if _may_prune(plan) and not items_look_back else None
     shown = _known([t.guard for t in plan.automaton.transitions if t.label != UNMARKED], conditions)
     if items_look_back:
         shown = None
+
+    def some(predicates: Iterable[Predicate]) -> Column:
+        return _some_condition(predicates, conditions, events.type_column)
+
     return Pushdown(
-        given=sum(1 << k for k in bits.values()),
-        word=word,
-        relevant=None if guards is None else _any_guard(guards, conditions),
-        markable=None if shown is None else _any_guard(shown, conditions),
-        pushed=tuple(conditions),
+        bits=bits,
+        word=_word(bits, conditions, _integer(len(plan.predicates))) if bits else None,
+        changing=guards,
+        relevant=None if guards is None else _any_guard(guards, conditions, some),
+        markable=None if shown is None else _any_guard(shown, conditions, some),
         local=tuple(p for p in _asked(plan) if p not in conditions),
         remembered=plan.remembered,
-        kept="all" if guards is None else f"where {' or '.join(map(print_guard, guards)) or 'nothing'}",
     )
 
 
@@ -136,15 +154,46 @@ def _known(guards: list[Guard] | None, conditions: dict[Predicate, Column]) -> l
     return list(dict.fromkeys(known)) if all(known) else None
 
 
-def _any_guard(guards: list[Guard], conditions: dict[Predicate, Column]) -> Column:
-    """Where one of the guards holds."""
-    found = []
+def _any_guard(
+    guards: list[Guard], conditions: Mapping[Predicate, Column], some: Callable[[Iterable[Predicate]], Column]
+) -> Column:
+    """Where one of the guards holds; `some` tells where one of some predicates does."""
+    alone = [p for guard in guards if len(guard) == 1 for p, positive in guard if positive]
+    found = [some(alone)] if alone else []
     for guard in guards:
         ordered = sorted(guard, key=lambda literal: (str(literal[0]), literal[1]))
+        if len(ordered) == 1 and ordered[0][1]:
+            continue
         # A predicate holds where it is TRUE; written plainly, Spark can hand it on to the Parquet reader.
         literals = [conditions[p] if yes else ~F.coalesce(conditions[p], F.lit(False)) for p, yes in ordered]
-        found.append(reduce(lambda a, b: a & b, literals))
-    return reduce(lambda a, b: a | b, found) if found else F.lit(False)
+        found.append(reduce(Column.__and__, literals))
+    return reduce(Column.__or__, found) if found else F.lit(False)
+
+
+def _some_condition(
+    predicates: Iterable[Predicate], conditions: Mapping[Predicate, Column], type_column: Column
+) -> Column:
+    """Where one of the predicates holds, over the event's columns; types are looked for together."""
+    names = [p.name for p in predicates if isinstance(p, TypeIs)]
+    others = [conditions[p] for p in predicates if not isinstance(p, TypeIs)]
+    return reduce(Column.__or__, [type_column.isin(names), *others] if names else others)
+
+
+def _word(bits: Mapping[Predicate, int], conditions: Mapping[Predicate, Column], integer: str) -> Column:
+    """The bits of the predicates that hold. An event has one type, so its type is asked for once."""
+    types = [(conditions[p], bit) for p, bit in bits.items() if isinstance(p, TypeIs)]
+    others = [[(conditions[p], bit)] for p, bit in bits.items() if not isinstance(p, TypeIs)]
+    parts = [_first_of(cases, integer) for cases in ([types, *others] if types else others)]
+    return reduce(Column.bitwiseOR, parts)
+
+
+def _first_of(cases: list[tuple[Column, int]], integer: str) -> Column:
+    """The number of the first condition that holds, else 0."""
+    (condition, bit), *more = cases
+    found = F.when(condition, F.lit(bit).cast(integer))
+    for condition, bit in more:
+        found = found.when(condition, F.lit(bit).cast(integer))
+    return found.otherwise(F.lit(0).cast(integer))
 
 
 # ---------------------------------------------------------------- predicates as Spark SQL

@@ -26,16 +26,16 @@ from ensue.pipeline import no_unit, plan_or_reason
 from ensue.plan import Plan, Window, window_of
 from ensue.running import attributes_kept
 from ensue.spark.batch import run_batch
-from ensue.spark.frames import Columns, Events, Frames, as_schema, check_stream, quoted, read_frames
+from ensue.spark.frames import Columns, Events, Frames, as_schema, check_stream, final_after, quoted, read_frames
 from ensue.spark.layout import Layout, batch_layout
 from ensue.spark.pushdown import Pushdown, push_down
 from ensue.spark.recipe import HASH, TIE, TIME, TYPE, WORD, Recipe, travelling_name
-from ensue.spark.streaming import run_late, run_streaming
+from ensue.spark.streaming import BucketProcessor, run_late, run_streaming
 from ensue.spark.types import arrow_schema, spark_schema
 
 #: The keys of a stream lie in so many buckets, each one value of the state store.
 BUCKETS = 32
-_NOTHING = Pushdown(0, None, None, None, (), (), frozenset(), "all")
+_NOTHING = Pushdown({}, None, None, None, None, (), frozenset())
 
 
 def run(
@@ -57,7 +57,8 @@ def run(
             "the query has no window: over a stream its state would grow for ever. Bound it with WITHIN, or allow "
             "that with unbounded=True"
         )
-    return run_streaming(job.observed(name), job.recipe, job.result, buckets=buckets, name=name)
+    processor = BucketProcessor(job.recipe, buckets, final_after(job.events))
+    return run_streaming(job.observed(name), processor, job.result, name=name)
 
 
 def late_events(
@@ -101,19 +102,24 @@ class Job:
     @property
     def travelling(self) -> DataFrame:
         """What crosses to Python: the events that matter, with the columns that matter."""
-        return self._selected(self._time_or_error())
+        frame, relevant = self.events.frame, self.pushdown.relevant
+        if relevant is not None:
+            frame = frame.filter(relevant | F.col(quoted(self.events.time)).isNull())
+        return frame.select(*self._columns(self._time_or_error()))
 
     def observed(self, name: str) -> DataFrame:
         """The same of a stream: events without a time are counted and left out, which must not stop a stream."""
-        time = F.col(quoted(self.events.time))
-        relevant = F.lit(True) if self.pushdown.relevant is None else self.pushdown.relevant
-        frame = self.events.frame.observe(
+        # What is observed is observed after the columns are made, so that conditions are evaluated once; and nothing is
+        # moved below the watermark, which all events must advance.
+        timed = F.col(TIME).isNotNull()
+        matters = timed & self.pushdown.relevant_by(F.col(WORD))
+        observed = self.events.frame.select(*self._columns(F.col(quoted(self.events.time)))).observe(
             f"{name}_events",
             F.count(F.lit(1)).alias("events"),
-            F.count_if(time.isNull()).alias("without_time"),
-            F.count_if(time.isNotNull() & relevant).alias("relevant"),
+            F.count_if(~timed).alias("without_time"),
+            F.count_if(matters).alias("relevant"),
         )
-        return self._selected(time, frame.filter(time.isNotNull()))
+        return observed.filter(matters)
 
     def _time_or_error(self) -> Column:
         name = self.events.time
@@ -121,13 +127,9 @@ class Job:
         column = F.col(quoted(name))
         return F.coalesce(column, F.raise_error(F.lit(message)).cast(self.events.frame.schema[name].dataType))
 
-    def _selected(self, time: Column, frame: DataFrame | None = None) -> DataFrame:
-        frame = self.events.frame if frame is None else frame
-        down = self.pushdown
-        if down.relevant is not None:
-            # A condition on the time too is not moved below the watermark, which all events must advance.
-            frame = frame.filter(down.relevant | F.col(quoted(self.events.time)).isNull())
-        keys = set(self.layout.keys)
+    def _columns(self, time: Column) -> list[Column]:
+        """The travelling columns."""
+        down, keys = self.pushdown, set(self.layout.keys)
         columns = [time.alias(TIME)]
         for a in self.attributes:
             column = F.col(quoted(a))
@@ -142,7 +144,7 @@ class Job:
             columns.append(F.col(quoted(self.events.tiebreak)).alias(TIE))
         if self.layout.keys:
             columns.append(F.hash(*(F.col(quoted(k)) for k in self.layout.keys)).alias(HASH))
-        return frame.select(*columns)
+        return columns
 
 
 def prepare(query: ast.Query, text: str, events: Frames, **columns: Unpack[Columns]) -> Job:

@@ -38,23 +38,28 @@ _STATE = T.StructType([T.StructField("state", T.BinaryType())])
 _MICROS = 1000  # a watermark is in milliseconds, an event's time in microseconds
 
 
-def run_streaming(travelling: DataFrame, recipe: Recipe, result: T.StructType, *, buckets: int, name: str) -> DataFrame:
+def run_streaming(travelling: DataFrame, processor: BucketProcessor, result: T.StructType, *, name: str) -> DataFrame:
     """The matches of the travelling columns; what happened in each micro-batch is observed under the name."""
-    packed = travelling.mapInArrow(Packer(buckets), PACKED)
-    processor = BucketProcessor(recipe, buckets)
+    packed = travelling.mapInArrow(Packer(processor.buckets), PACKED)
     told = packed.groupBy("bucket").transformWithState(processor, _TOLD, "Append", "EventTime")
     observed = told.observe(
         f"{name}_matching",
         *(F.coalesce(F.sum(c), F.lit(0)).alias(c) for c in ("matches", "late", "waiting", "open", "state_bytes")),
     )
-    return observed.select("rows").mapInArrow(UnpackRows(recipe.result), result)
+    return observed.select("rows").mapInArrow(UnpackRows(processor.recipe.result), result)
 
 
 class BucketProcessor(StatefulProcessor):
-    """Evaluates a query over the events of one bucket of keys after another."""
+    """Evaluates a query over the events of one bucket of keys after another.
 
-    def __init__(self, recipe: Recipe, buckets: int) -> None:
-        self._recipe = recipe
+    Spark's watermark is that of the micro-batch before. Where an event is known to be final so many milliseconds after
+    the latest one, those that are need not wait for the next micro-batch, nor be kept till then.
+    """
+
+    def __init__(self, recipe: Recipe, buckets: int, final_after: int | None = None) -> None:
+        self.recipe = recipe
+        self.buckets = buckets
+        self._final_after = final_after
         self._fingerprint = f"{recipe.fingerprint}:{buckets}"
 
     def init(self, handle: StatefulProcessorHandle) -> None:
@@ -77,8 +82,10 @@ class BucketProcessor(StatefulProcessor):
         """Takes the new events in, evaluates those that the watermark has passed, and keeps the rest waiting."""
         self._advanced[number] = watermark
         bucket = self._load()
+        late = bucket.take_in(events, _passed(watermark))
+        if self._final_after is not None:
+            watermark = max(watermark, bucket.latest - self._final_after)
         passed = _passed(watermark)
-        late = bucket.take_in(events, passed)
         released = [bucket.release(passed), bucket.running.pass_time(passed) if watermark > 0 else None]
         found = [table for table in released if table is not None]
         rows = pa.concat_tables(found) if found else None
@@ -88,7 +95,7 @@ class BucketProcessor(StatefulProcessor):
         state = bucket.save(self._fingerprint)
         self._state.update((state,))
         waiting = 0 if bucket.waiting is None else len(bucket.waiting)
-        blob = table_bytes(self._recipe.rows(rows)) if rows is not None and len(rows) else None
+        blob = table_bytes(self.recipe.rows(rows)) if rows is not None and len(rows) else None
         matches = 0 if rows is None else len(rows)
         return Row(
             bucket=number,
@@ -102,13 +109,13 @@ class BucketProcessor(StatefulProcessor):
 
     def _load(self) -> Bucket:
         if self._running is None:
-            self._running = self._recipe.running()
+            self._running = self.recipe.running()
             self._fresh = self._running.save()
         stored = self._state.get()
         if stored is None:
             self._running.load(self._fresh)
-            return Bucket(self._recipe, self._running)
-        return Bucket.load(self._recipe, self._running, bytes(stored[0]), self._fingerprint)
+            return Bucket(self.recipe, self._running)
+        return Bucket.load(self.recipe, self._running, bytes(stored[0]), self._fingerprint)
 
     def close(self) -> None:
         self._running = None
@@ -159,6 +166,13 @@ class Bucket:
             events = events.take(pa.array(np.flatnonzero(~late)))
         self.waiting = events if self.waiting is None else pa.concat_tables([self.waiting, events])
         return int(np.count_nonzero(late))
+
+    @property
+    def latest(self) -> int:
+        """The time of the latest event that waits, in milliseconds; 0 where none does."""
+        if self.waiting is None or not len(self.waiting):
+            return 0
+        return int(as_integers(self.waiting.column(TIME)).max()) // _MICROS
 
     def release(self, passed: int) -> pa.Table | None:
         """The rows of the matches that end in the events up to this time; None where none are released."""
