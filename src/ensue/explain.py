@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from ensue.automata.printer import print_automaton, print_determinised
 from ensue.automata.taking import slow_moves
+from ensue.explain_timing import timing_lines
 from ensue.language import ast
 from ensue.language.printer import print_expression, print_interval, print_pattern, print_query
 from ensue.logic.check import Checked
@@ -46,7 +47,7 @@ def _engine(plan: Plan | str) -> list[str]:
             lines.append(f"choice        {plan.chooses}: at the end of a match, among the best of each start in reach")
         if plan.related:
             lines.append(f"judged        on whole matches: {'; '.join(map(print_expression, plan.related))}")
-        return lines
+        return lines + timing_lines(plan)
     return ["engine        reference: time grows with all complex events of every part", f"because       {plan}"]
 
 

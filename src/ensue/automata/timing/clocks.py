@@ -1,0 +1,83 @@
+"""The clocks of an automaton: its registers that hold times, and as few of them as will do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
+
+from ensue.automata.build import within_time
+from ensue.automata.liveness import Registers, analysed, pruned, shared
+from ensue.automata.memory import Action, Check, Clear, Register, Since, Store, fresh
+from ensue.automata.model import Automaton
+from ensue.language import ast
+
+
+def clocks_of(automaton: Automaton) -> Registers:
+    """The registers that hold times."""
+    actions = [a for t in automaton.transitions for a in t.actions]
+    asked = {a.register for a in actions if isinstance(a, Since)}
+    reset = {a.register for a in actions if isinstance(a, Store) and a.value is None}
+    return frozenset(asked | reset)
+
+
+def compares_values(actions: Iterable[Action]) -> bool:
+    """Whether something else than a time is checked."""
+    return any(isinstance(a, Check) for a in actions)
+
+
+def resets_of(actions: Iterable[Action], clocks: Registers) -> Iterator[tuple[Register, bool]]:
+    """The clocks that a transition changes, each with whether it runs after that."""
+    for a in actions:
+        if isinstance(a, Store | Clear) and a.register in clocks:
+            yield a.register, isinstance(a, Store)
+
+
+def in_units(automaton: Automaton) -> tuple[dict[ast.Duration, int], Fraction]:
+    """The bounds of its intervals as whole numbers, and the length of one in nanoseconds.
+
+    Scaling all bounds by the same changes nothing (proof of theorem 5.4, first paragraph).
+    """
+    found = [a.interval for t in automaton.transitions for a in t.actions if isinstance(a, Since)]
+    durations = {b.duration: b.duration.nanoseconds() for i in found for b in (i.low, i.high) if b is not None}
+    whole = math.lcm(*(d.denominator for d in durations.values()))
+    unit = Fraction(math.gcd(*(int(d * whole) for d in durations.values())) or 1, whole)
+    return {name: int(d / unit) for name, d in durations.items()}, unit
+
+
+def with_window(automaton: Automaton, window: ast.Bound | None) -> Automaton:
+    """The automaton with a clock for the window of the whole, which the match structure keeps otherwise."""
+    if window is None:
+        return pruned(shared(automaton))
+    return pruned(shared(within_time.construct(automaton, ast.Interval(None, window))))
+
+
+def fewest_clocks(automaton: Automaton) -> Automaton:
+    """The same with one clock for several that are never needed at once.
+
+    The gaps of a sequence are measured one after the other, so one clock measures them all (lemma B.1).
+
+    >>> from ensue.automata.build import build
+    >>> from ensue.language.parser import parse_pattern
+    >>> made = pruned(build(parse_pattern("A ;[<= 1 s] B ;[<= 2 s] C ;[<= 3 s] D")))
+    >>> len(clocks_of(made)), len(clocks_of(fewest_clocks(made)))
+    (3, 1)
+    """
+    clocks = clocks_of(automaton)
+    memory = analysed(automaton)
+    live = set(memory.live.values())
+    # A clock that may not have been reset where it is asked must not be given the value of another.
+    unsure = {r for state, needed in memory.live.items() for r in needed - memory.stored.get(state, frozenset())}
+    names: dict[Register, Register] = {}
+    taken: dict[Register, set[Register]] = {}
+    new = fresh(automaton.registers - clocks)
+    for clock in sorted(clocks, key=lambda r: (len(r), r)):
+        beside = {r for together in live if clock in together for r in together}
+        alone = clock in unsure
+        name = next((n for n, users in taken.items() if not (alone or users & (beside | unsure))), None)
+        if name is None:
+            name = next(new)
+            taken[name] = set()
+        taken[name].add(clock)
+        names[clock] = name
+    return automaton.renamed(names)

@@ -1,0 +1,73 @@
+"""What `explain` says of a query with clocks: its class, and what that means for how it is evaluated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from ensue.automata.ambiguity import is_ambiguous
+from ensue.automata.memory import Check
+from ensue.automata.predicates import print_guard
+from ensue.automata.taking import slow_moves
+from ensue.automata.timing.synchronous import Answer, Verdict, Witness
+from ensue.language.ast import NANOSECONDS
+from ensue.plan import Plan
+from ensue.plan.timing import Timing, timing_of
+
+
+def timing_lines(plan: Plan) -> list[str]:
+    """None for a query without clocks."""
+    timing = timing_of(plan)
+    if timing is None:
+        return []
+    compares = any(isinstance(a, Check) for actions in plan.actions for a in actions)
+    lines = [
+        f"clocks        {len(timing.clocks)}: {_OUTSIDE if compares else _class(timing)}",
+        f"resets        {_resets(timing.resets)}",
+        f"evaluator     {_evaluator(plan)}",
+    ]
+    if is_ambiguous(plan.automaton):
+        lines.append("duplicates    the matches of each end are compared: two runs may find the same one")
+    return lines
+
+
+_OUTSIDE = "the query compares values too, which the classes of timed queries do not"
+
+
+def _class(timing: Timing) -> str:
+    kinds = ["windowed"] if timing.windowed else []
+    if timing.monotonic is not None:
+        kinds.append(f"monotonic ({'upper' if timing.upper else 'lower'} bounds only)")
+    return " and ".join(kinds) or "neither windowed nor monotonic"
+
+
+def _resets(verdict: Verdict) -> str:
+    if verdict.answer is Answer.YES:
+        return "synchronous: partial matches that mark the same events agree on the clocks"
+    if verdict.witness is not None:
+        return f"not synchronous: partial matches that mark alike differ in a clock after {_shown(verdict.witness)}"
+    return f"not decided whether synchronous: {verdict.why}"
+
+
+def _evaluator(plan: Plan) -> str:
+    trees = "trees of partial matches, ordered by what they have stored"
+    if slow_moves(plan.automaton):
+        return (
+            f"{trees}: at some events each is looked at, as it stores more than is asked there, or two bounds must hold"
+        )
+    return f"{trees}: those that pass a check lie together"
+
+
+def _shown(witness: Witness) -> str:
+    """The events of the witness with their times."""
+    unit = _unit(witness.times)
+    times = [f"{float(t / NANOSECONDS[unit]):g} {unit}" for t in witness.times]
+    return ", ".join(f"{print_guard(s.guard)} at {t}" for s, t in zip(witness.steps, times, strict=True))
+
+
+def _unit(times: Sequence[Fraction]) -> str:
+    """The largest unit of which the times are whole or half, and the last is at least one."""
+    for unit, length in reversed(NANOSECONDS.items()):
+        if times[-1] >= length and all((2 * t / length).denominator == 1 for t in times):
+            return unit
+    return "ns"
