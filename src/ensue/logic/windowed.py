@@ -53,7 +53,7 @@ def is_timed(p: ast.Pattern) -> bool:
 
 
 def _is_simple(p: ast.Pattern, names: Names, shown: Names | None) -> bool:
-    """Whether it is simple and each of its events is marked with what is shown; `names` are those of the AS around it."""
+    """Whether it is simple and all its events are marked with what is shown; `names` are those of the AS around it."""
     match p:
         case ast.Type():
             return shown is None or bool((names | {p.name}) & shown)

@@ -81,7 +81,7 @@ class Zone:
         return Zone(tuple(kept), tuple(tuple(self.rows[i][j] for j in place) for i in place))
 
     def without_far(self, largest: Mapping[Register, int]) -> Zone:
-        """With the values beyond the largest that a clock is compared with taken as one, so that zones are finitely many.
+        """With the values beyond the largest that a clock is compared with taken as one: zones are finitely many then.
 
         No run is gained by it where, as here, no difference of two clocks is compared (Bouyer, Untameable timed
         automata, 2003).
