@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from ensue.automata.ambiguity import is_ambiguous
 from ensue.automata.memory import Check
 from ensue.automata.predicates import print_guard
-from ensue.automata.taking import slow_moves
 from ensue.automata.timing.synchronous import Answer, Verdict, Witness
 from ensue.language.ast import NANOSECONDS
 from ensue.plan import Plan
 from ensue.plan.timing import Timing, timing_of
 
 
-def timing_lines(plan: Plan) -> list[str]:
-    """None for a query without clocks."""
+def timing_lines(plan: Plan, slow: list[str]) -> list[str]:
+    """None for a query without clocks; `slow` are the transitions that look at many runs one by one."""
     timing = timing_of(plan)
     if timing is None:
         return []
@@ -24,18 +22,20 @@ def timing_lines(plan: Plan) -> list[str]:
     lines = [
         f"clocks        {len(timing.clocks)}: {_OUTSIDE if compares else _class(timing)}",
         f"resets        {_resets(timing.resets)}",
-        f"evaluator     {_evaluator(plan)}",
+        f"evaluator     {_SLOW if slow else _FAST}",
     ]
-    if is_ambiguous(plan.automaton):
+    if plan.ambiguous:
         lines.append("duplicates    the matches of each end are compared: two runs may find the same one")
     return lines
 
 
+_FAST = "ordered trees: the partial matches that pass a check lie together"
+_SLOW = "ordered trees: some events look at each partial match, as it carries more past them or must pass two bounds"
 _OUTSIDE = "the query compares values too, which the classes of timed queries do not"
 
 
 def _class(timing: Timing) -> str:
-    kinds = ["windowed"] if timing.windowed else []
+    kinds = ["windowed (times since the first event, or since the last marked)"] if timing.windowed else []
     if timing.monotonic is not None:
         kinds.append(f"monotonic ({'upper' if timing.upper else 'lower'} bounds only)")
     return " and ".join(kinds) or "neither windowed nor monotonic"
@@ -47,15 +47,6 @@ def _resets(verdict: Verdict) -> str:
     if verdict.witness is not None:
         return f"not synchronous: partial matches that mark alike differ in a clock after {_shown(verdict.witness)}"
     return f"not decided whether synchronous: {verdict.why}"
-
-
-def _evaluator(plan: Plan) -> str:
-    trees = "trees of partial matches, ordered by what they have stored"
-    if slow_moves(plan.automaton):
-        return (
-            f"{trees}: at some events each is looked at, as it stores more than is asked there, or two bounds must hold"
-        )
-    return f"{trees}: those that pass a check lie together"
 
 
 def _shown(witness: Witness) -> str:

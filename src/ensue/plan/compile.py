@@ -89,9 +89,14 @@ class Plan:
         return list(dict.fromkeys(m & self.shown for m in self.marks)) if self.related else self.marks
 
     @cached_property
+    def ambiguous(self) -> bool:
+        """Whether the automaton may report the same complex event twice."""
+        return is_ambiguous(self.automaton)
+
+    @property
     def judged(self) -> bool:
         """Whether some of what the automaton reports is not reported in the end: it counts no matches then."""
-        return bool(self.related) or is_ambiguous(self.automaton)
+        return bool(self.related) or self.ambiguous
 
     @cached_property
     def fingerprint(self) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 
 from ensue.automata.build import within_time
 from ensue.automata.liveness import Registers, analysed, pruned, shared
 from ensue.automata.memory import Action, Check, Clear, Register, Since, Store, fresh
-from ensue.automata.model import Automaton
+from ensue.automata.model import Automaton, Transition
 from ensue.language import ast
 
 
@@ -52,10 +53,48 @@ def with_window(automaton: Automaton, window: ast.Bound | None) -> Automaton:
     return pruned(shared(within_time.construct(automaton, ast.Interval(None, window))))
 
 
+def most_clocks(automaton: Automaton) -> Automaton:
+    """The same with a clock of its own for each thing that is measured, where one clock measures several in turn.
+
+    The sides of `p OR q` have clocks of the same names; in the constructions of the paper they have others. It is for
+    an automaton that is pruned.
+
+    >>> from ensue.automata.build import build
+    >>> from ensue.language.parser import parse_pattern
+    >>> made = pruned(build(parse_pattern("A ;[<= 1 s] B OR A ; B ;[<= 2 s] C")))
+    >>> len(clocks_of(made)), len(clocks_of(most_clocks(made)))
+    (1, 2)
+    """
+    live = analysed(automaton).live
+    clocks = clocks_of(automaton)
+    # What a clock measures in two states is the same where a run takes it from one to the other.
+    first: dict[tuple[Register, int], tuple[Register, int]] = {}
+
+    def one_of(place: tuple[Register, int]) -> tuple[Register, int]:
+        while first.setdefault(place, place) != place:
+            place = first[place]
+        return place
+
+    for t in automaton.transitions:
+        changed = {clock for clock, _ in resets_of(t.actions, clocks)}
+        for clock in clocks & live.get(t.source, frozenset()) & live.get(t.target, frozenset()) - changed:
+            first[one_of((clock, t.source))] = one_of((clock, t.target))
+    new = fresh(automaton.registers - clocks)
+    names = {place: next(new) for place in sorted({one_of((c, s)) for s in live for c in sorted(live[s] & clocks)})}
+
+    def renamed(t: Transition) -> Iterator[Action]:
+        for a in t.actions:
+            place = (a.register, t.source if isinstance(a, Since) else t.target)
+            yield replace(a, register=names[one_of(place)]) if a.register in clocks else a
+
+    return automaton.relabelled(renamed)
+
+
 def fewest_clocks(automaton: Automaton) -> Automaton:
     """The same with one clock for several that are never needed at once.
 
-    The gaps of a sequence are measured one after the other, so one clock measures them all (lemma B.1).
+    The gaps of a sequence are measured one after the other, so one clock measures them all (lemma B.1). It is for an
+    automaton that is pruned.
 
     >>> from ensue.automata.build import build
     >>> from ensue.language.parser import parse_pattern

@@ -192,17 +192,22 @@ class _Determinised:
     def _that_can_end(self) -> set[tuple[int, _Place]]:
         """The states, with places of the clock, that are final or from which a run ends."""
         everywhere = range(_STOPPED, self._last + 1)
+        into: dict[int, list[Transition]] = defaultdict(list)
+        for t in self._automaton.transitions:
+            into[t.target].append(t)
         useful = {(s, at) for s in self._automaton.finals for at in everywhere}
-        changed = True
-        while changed:
-            changed = False
-            for t in self._automaton.transitions:
+        waiting = list(useful)
+        while waiting:
+            state, after = waiting.pop()
+            for t in into[state]:
                 resets = _resets(t, self._clock)
-                ends = [a for a in everywhere if self._passes(t, a) and (t.target, 0 if resets else a) in useful]
-                for place in everywhere:
-                    if (t.source, place) not in useful and any(at in ends for at in self._later(place)):
-                        useful.add((t.source, place))
-                        changed = True
+                if resets and after != 0:
+                    continue
+                for at in everywhere if resets else [after]:
+                    before = [p for p in everywhere if at in self._later(p)] if self._passes(t, at) else []
+                    new = {(t.source, p) for p in before} - useful
+                    useful |= new
+                    waiting += new
         return useful
 
 

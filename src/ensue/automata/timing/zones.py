@@ -61,12 +61,13 @@ class Zone:
     def where(self, bounds: Iterable[tuple[Register, Bound, Bound]]) -> Zone | None:
         """What is left where each clock and its opposite are bounded so; a clock that does not run is not asked."""
         place = {clock: n for n, clock in enumerate(self.clocks, 1)}
+        asked = [(place[clock], high, low) for clock, high, low in bounds if clock in place]
+        if not asked:
+            return self
         rows = [list(row) for row in self.rows]
-        for clock, high, low in bounds:
-            n = place.get(clock)
-            if n is not None:
-                rows[n][0] = min(rows[n][0], high)
-                rows[0][n] = min(rows[0][n], low)
+        for n, high, low in asked:
+            rows[n][0] = min(rows[n][0], high)
+            rows[0][n] = min(rows[0][n], low)
         return self._of(rows) if tighten(rows) else None
 
     def _of(self, rows: Sequence[Sequence[Bound]]) -> Zone:
