@@ -9,7 +9,9 @@ from random import Random
 import pytest
 from timed_runs import SECOND, after, asked_later, random_automaton, resets, shortest_differing, with_loops_at_the_end
 
+import ensue
 from ensue.automata.build import build
+from ensue.automata.determinize import Determinizer
 from ensue.automata.liveness import pruned, shared
 from ensue.automata.memory import Action, Since, Store
 from ensue.automata.model import Automaton, Builder, Label
@@ -17,6 +19,9 @@ from ensue.automata.predicates import ALWAYS, TypeIs
 from ensue.automata.timing.synchronous import Answer, Verdict, Witness, synchronous_resets
 from ensue.language import ast
 from ensue.language.parser import parse_pattern
+from ensue.logic.check import check
+from ensue.pipeline import plan_or_reason
+from ensue.plan import Plan
 
 LENGTH = 4
 MANY = 100_000
@@ -48,7 +53,7 @@ def test_against_all_words_of_a_length(clocks: int, read: bool) -> None:
     rng = Random(10 * clocks + read)
     said = dict.fromkeys(Answer, 0)
     longest = 0
-    for _ in range(250):
+    for _ in range(150):
         automaton = random_automaton(rng, clocks=clocks, most=rng.choice([1, 2]))
         verdict = synchronous_resets(automaton, read=read, budget=MANY)
         said[verdict.answer] += 1
@@ -62,8 +67,8 @@ def test_against_all_words_of_a_length(clocks: int, read: bool) -> None:
         longest = max(longest, shortest)
         assert found == (shortest if shortest <= (LENGTH if clocks == 1 else 3) else None)
     assert said[Answer.NOT_DECIDED] == 0  # every guard is one type, and no values are compared
-    assert said[Answer.YES] > 40
-    assert said[Answer.NO] > 40
+    assert said[Answer.YES] > 25
+    assert said[Answer.NO] > 25
     assert longest >= 3
 
 
@@ -74,7 +79,7 @@ def test_theorem_5_4_is_as_hard_as_emptiness(clocks: int) -> None:
     length = 4 if clocks < 3 else 5
     said = dict.fromkeys(Answer, 0)
     longest = 0
-    for _ in range(400):
+    for _ in range(250):
         automaton = with_loops_at_the_end(rng, clocks=clocks, most=1)
         verdict = synchronous_resets(automaton, budget=MANY)
         said[verdict.answer] += 1
@@ -87,8 +92,8 @@ def test_theorem_5_4_is_as_hard_as_emptiness(clocks: int) -> None:
         shortest = len(verdict.witness.steps)
         longest = max(longest, shortest)
         assert found == (shortest if shortest <= length else None)
-    assert said[Answer.YES] > 10  # though without times the end is always reached
-    assert said[Answer.NO] > 200
+    assert said[Answer.YES] > 5  # though without times the end is always reached
+    assert said[Answer.NO] > 100
     assert longest > length
 
 
@@ -141,19 +146,41 @@ def said_of(text: str, *, read: bool = True, budget: int = MANY) -> Verdict:
     return synchronous_resets(pruned(shared(build(parse_pattern(text)))), read=read, budget=budget)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "A ;[<= 1 s] B ;[1 s .. 2 s] C WITHIN 5 s",
-        "A ;[<= 1 s] A ;[1 s .. 2 s] A WITHIN 5 s",
-        "A ;[= 1 s] A ;[> 2 s] A ;[< 3 s] A",
-        "(A AS x FILTER x.v > 1) ;[<= 1 s] (ANY AS y FILTER y.v < 1) ;[< 1 ms] (ANY AS z) WITHIN 12 h",
-        "A ;[<= 1 s] B ;[<= 1 s] C",
-    ],
-)
+#: A gap at each step and one window (section 3, formula (*)).
+SUBSET_GAP = [
+    "A ;[<= 1 s] B ;[1 s .. 2 s] C WITHIN 5 s",
+    "A ;[<= 1 s] A ;[1 s .. 2 s] A WITHIN 5 s",
+    "A ;[= 1 s] A ;[> 2 s] A ;[< 3 s] A",
+    "(A AS x FILTER x.v > 1) ;[<= 1 s] (ANY AS y FILTER y.v < 1) ;[< 1 ms] (ANY AS z) WITHIN 12 h",
+    "A ;[<= 1 s] B ;[<= 1 s] C",
+]
+
+
+@pytest.mark.parametrize("text", SUBSET_GAP)
 def test_subset_gap_queries_are_synchronous(text: str) -> None:
-    """A gap at each step and one window (section 3, formula (*)), by the letter of the definition."""
+    """By the letter of the definition."""
     assert said_of(text, read=False).answer is Answer.YES
+
+
+@pytest.mark.parametrize("text", SUBSET_GAP)
+def test_subset_gap_queries_are_determinised_on_the_fly(text: str) -> None:
+    """What the engine makes of them while it runs is deterministic: an event and marks lead to one set of states."""
+    query = ensue.query(f"SELECT * FROM S WHERE {text}")
+    plan = plan_or_reason(check(query.ast, query.text))
+    assert isinstance(plan, Plan)
+    determinizer = Determinizer(plan.automaton, plan.predicates, plan.marks, plan.actions)
+    waiting = [frozenset({0})]
+    seen = set(waiting)
+    while waiting:
+        subset = waiting.pop()
+        for word in range(2 ** len(plan.predicates)):
+            steps = determinizer.step(subset, word)
+            assert len({mark for mark, *_ in steps}) == len(steps)
+            new = {after for _, _, after, _ in steps if after} - seen
+            seen |= new
+            waiting += new
+    assert len(seen) == plan.automaton.size - 1  # a final state has nothing after it
+    assert not plan.judged
 
 
 @pytest.mark.parametrize(
