@@ -225,6 +225,9 @@ def test_what_does_not_depend_on_it_is_decided() -> None:
     assert said_of("A AS x ;[<= 1 s] B AS y FILTER x.v < y.v").answer is Answer.YES
     compared_after = "PROJECT () ((A ; A ;[= 1 s] A AS x ; B AS y) FILTER x.v < y.v)"
     assert said_of(compared_after).answer is Answer.NO
+    # The shortest example may not be: an event of both sides. A longer one is.
+    doubtful = "(A AS x FILTER x.v < 1) :[= 1 s] A OR (A AS y FILTER y.v > 2) : A"
+    assert said_of(f"PROJECT () (({doubtful}) OR (B ; B ;[= 1 s] B))", read=False).answer is Answer.NO
 
 
 def test_the_budget_is_kept_and_told() -> None:

@@ -73,17 +73,19 @@ def synchronous_resets(automaton: Automaton, *, read: bool = False, budget: int 
     That is safe for a yes; a no is said only where a witness does not depend on it.
     """
     try:
-        possible = _Pairs(automaton, read=read, budget=budget).differing(sure=False)
+        found = _Pairs(automaton, read=read, budget=budget).differing(sure=False)
     except _Spent:
         return Verdict(Answer.NOT_DECIDED, why=f"more than {budget:,} pairs of steps to compare")
-    if possible is None:
-        return Verdict(Answer.YES)
-    try:
-        found = _Pairs(automaton, read=read, budget=budget).differing(sure=True)
-    except _Spent:
-        found = None
     if found is None:
-        return Verdict(Answer.NOT_DECIDED, why=f"it depends on whether {_doubt(possible)}")
+        return Verdict(Answer.YES)
+    doubt = next((_doubt(s) for s in found if _doubtful(s.one, s.other)), None)
+    if doubt is not None:
+        try:
+            found = _Pairs(automaton, read=read, budget=budget).differing(sure=True)
+        except _Spent:
+            found = None
+    if found is None:
+        return Verdict(Answer.NOT_DECIDED, why=f"it depends on whether {doubt}")
     return Verdict(Answer.NO, Witness(found, times_of(automaton, found)))
 
 
@@ -210,8 +212,7 @@ def _tests(guard: Guard) -> Guard:
     return frozenset((p, positive) for p, positive in guard if not isinstance(p, TypeIs))
 
 
-def _doubt(steps: tuple[Step, ...]) -> str:
-    """What is not known of the first step that may not be."""
-    step = next(s for s in steps if _doubtful(s.one, s.other))
+def _doubt(step: Step) -> str:
+    """What is not known of a step that may not be."""
     compared = [str(c) for c in conditions_of(step.one.actions | step.other.actions) if isinstance(c, Check)]
     return f"an event can be: {' & '.join([print_guard(step.guard), *compared])}"
