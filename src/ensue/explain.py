@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from ensue.automata.printer import print_automaton, print_determinised
 from ensue.automata.taking import slow_moves
+from ensue.explain_timing import timing_lines
 from ensue.language import ast
 from ensue.language.printer import print_expression, print_interval, print_pattern, print_query
 from ensue.logic.check import Checked
@@ -41,20 +42,20 @@ def explain(
 def _engine(plan: Plan | str) -> list[str]:
     if isinstance(plan, Plan):
         judged = " before they are judged" if plan.related else ""
-        lines = [f"engine        automaton: {_time(plan)}, then as long as the matches are{judged}"]
+        slow = slow_moves(plan.automaton) if plan.automaton.registers else []
+        lines = [f"engine        automaton: {_time(plan, slow)}, then as long as the matches are{judged}"]
         if plan.chooses is not None:
             lines.append(f"choice        {plan.chooses}: at the end of a match, among the best of each start in reach")
         if plan.related:
             lines.append(f"judged        on whole matches: {'; '.join(map(print_expression, plan.related))}")
-        return lines
+        return lines + timing_lines(plan, slow)
     return ["engine        reference: time grows with all complex events of every part", f"because       {plan}"]
 
 
-def _time(plan: Plan) -> str:
+def _time(plan: Plan, slow: list[str]) -> str:
     """What an event costs."""
     if not plan.automaton.registers:
         return "constant time an event"
-    slow = slow_moves(plan.automaton)
     if not slow:
         return "time an event by the logarithm of the open partial matches"
     return f"time an event by the open partial matches in the window, at {'; '.join(slow)}"

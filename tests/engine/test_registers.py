@@ -222,3 +222,27 @@ def test_gaps_over_every_kind_of_time(first: dt.datetime, type_: pa.DataType, pa
 def test_what_can_never_hold_is_refused(interval: str, pattern: str) -> None:
     with pytest.raises(QueryError):
         ensue.query(f"SELECT * FROM S WHERE {pattern.format(interval)}")
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "A+[<= 2 s]",
+        "A+ ;[<= 1 s] B",
+        "A{2,4}[<= 2 s] ;[> 1 s] B",
+        "(A ; B?)+[= 1 s]",
+        "A ;[<= 1 s] A+[<= 1 s] WITHIN 4 s",
+    ],
+)
+def test_nothing_is_found_twice_where_matches_are_not_compared(pattern: str, seed: int) -> None:
+    """Runs that go on store and runs that end do not: they are told apart, and never end together."""
+    rng = random.Random(seed)
+    times = np.cumsum(rng.choices([0, 1, 2], k=14))
+    text = f"SELECT * FROM S WHERE {pattern}"
+    plan, stream = prepared(text, pa.table({"time": times, "type": rng.choices("AAB", k=14)}))
+    assert not plan.judged
+    found = found_events(Runner(plan, stream.tick).push(stream))
+    assert len(found) == len(set(found))
+    query = parse_query(text)
+    assert set(found) == set(found_events(reference.evaluate(check(query, text, stream.schema), stream)))

@@ -89,9 +89,14 @@ class Plan:
         return list(dict.fromkeys(m & self.shown for m in self.marks)) if self.related else self.marks
 
     @cached_property
+    def ambiguous(self) -> bool:
+        """Whether the automaton may report the same complex event twice."""
+        return is_ambiguous(self.automaton)
+
+    @property
     def judged(self) -> bool:
         """Whether some of what the automaton reports is not reported in the end: it counts no matches then."""
-        return bool(self.related) or is_ambiguous(self.automaton)
+        return bool(self.related) or self.ambiguous
 
     @cached_property
     def fingerprint(self) -> str:
@@ -110,7 +115,7 @@ def compile_plan(checked: Checked, *, rewriting: bool = True) -> Plan:
     steps += rewrite(checked.query.pattern, RULES if rewriting else ())[1:]
     query = checked.query
     try:
-        selector, pattern = _peel_selector(query, steps[-1][1])
+        selector, pattern = peel_selector(query, steps[-1][1])
         pattern, window = peel_windows(pattern)
         window = bounded(window, pattern)
         automaton, chooses = pruned(shared(build(pattern))), None
@@ -198,7 +203,7 @@ def _without_relations(checked: Checked) -> tuple[Checked, Conditions]:
     return replace(checked, query=replace(query, pattern=pattern)), related
 
 
-def _peel_selector(query: ast.Query, p: ast.Pattern) -> tuple[ast.Selector, ast.Pattern]:
+def peel_selector(query: ast.Query, p: ast.Pattern) -> tuple[ast.Selector, ast.Pattern]:
     """`SELECT ALL ... WHERE NEXT(p)` is `SELECT NEXT ... WHERE p`.
 
     Not with CONSUME BY, which takes candidates away from a query's selector but not from one inside the pattern.

@@ -1,0 +1,122 @@
+"""The clocks of an automaton: its registers that hold times, and as few of them as will do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from fractions import Fraction
+
+from ensue.automata.build import within_time
+from ensue.automata.liveness import Registers, analysed, pruned, shared
+from ensue.automata.memory import Action, Check, Clear, Register, Since, Store, fresh
+from ensue.automata.model import Automaton, Transition
+from ensue.language import ast
+
+
+def clocks_of(automaton: Automaton) -> Registers:
+    """The registers that hold times."""
+    actions = [a for t in automaton.transitions for a in t.actions]
+    asked = {a.register for a in actions if isinstance(a, Since)}
+    reset = {a.register for a in actions if isinstance(a, Store) and a.value is None}
+    return frozenset(asked | reset)
+
+
+def compares_values(actions: Iterable[Action]) -> bool:
+    """Whether something else than a time is checked."""
+    return any(isinstance(a, Check) for a in actions)
+
+
+def resets_of(actions: Iterable[Action], clocks: Registers) -> Iterator[tuple[Register, bool]]:
+    """The clocks that a transition changes, each with whether it runs after that."""
+    for a in actions:
+        if isinstance(a, Store | Clear) and a.register in clocks:
+            yield a.register, isinstance(a, Store)
+
+
+def in_units(automaton: Automaton) -> tuple[dict[ast.Duration, int], Fraction]:
+    """The bounds of its intervals as whole numbers, and the length of one in nanoseconds.
+
+    Scaling all bounds by the same changes nothing (proof of theorem 5.4, first paragraph).
+    """
+    found = [a.interval for t in automaton.transitions for a in t.actions if isinstance(a, Since)]
+    durations = {b.duration: b.duration.nanoseconds() for i in found for b in (i.low, i.high) if b is not None}
+    whole = math.lcm(*(d.denominator for d in durations.values()))
+    unit = Fraction(math.gcd(*(int(d * whole) for d in durations.values())) or 1, whole)
+    return {name: int(d / unit) for name, d in durations.items()}, unit
+
+
+def with_window(automaton: Automaton, window: ast.Bound | None) -> Automaton:
+    """The automaton with a clock for the window of the whole, which the match structure keeps otherwise."""
+    if window is None:
+        return pruned(shared(automaton))
+    return pruned(shared(within_time.construct(automaton, ast.Interval(None, window))))
+
+
+def most_clocks(automaton: Automaton) -> Automaton:
+    """The same with a clock of its own for each thing that is measured, where one clock measures several in turn.
+
+    The sides of `p OR q` have clocks of the same names; in the constructions of the paper they have others. It is for
+    an automaton that is pruned.
+
+    >>> from ensue.automata.build import build
+    >>> from ensue.language.parser import parse_pattern
+    >>> made = pruned(build(parse_pattern("A ;[<= 1 s] B OR A ; B ;[<= 2 s] C")))
+    >>> len(clocks_of(made)), len(clocks_of(most_clocks(made)))
+    (1, 2)
+    """
+    live = analysed(automaton).live
+    clocks = clocks_of(automaton)
+    # What a clock measures in two states is the same where a run takes it from one to the other.
+    first: dict[tuple[Register, int], tuple[Register, int]] = {}
+
+    def one_of(place: tuple[Register, int]) -> tuple[Register, int]:
+        while first.setdefault(place, place) != place:
+            place = first[place]
+        return place
+
+    for t in automaton.transitions:
+        changed = {clock for clock, _ in resets_of(t.actions, clocks)}
+        for clock in clocks & live.get(t.source, frozenset()) & live.get(t.target, frozenset()) - changed:
+            first[one_of((clock, t.source))] = one_of((clock, t.target))
+    new = fresh(automaton.registers - clocks)
+    names = {place: next(new) for place in sorted({one_of((c, s)) for s in live for c in sorted(live[s] & clocks)})}
+
+    def renamed(t: Transition) -> Iterator[Action]:
+        for a in t.actions:
+            place = (a.register, t.source if isinstance(a, Since) else t.target)
+            yield replace(a, register=names[one_of(place)]) if a.register in clocks else a
+
+    return automaton.relabelled(renamed)
+
+
+def fewest_clocks(automaton: Automaton) -> Automaton:
+    """The same with one clock for several that are never needed at once.
+
+    The gaps of a sequence are measured one after the other, so one clock measures them all (lemma B.1). It is for an
+    automaton that is pruned.
+
+    >>> from ensue.automata.build import build
+    >>> from ensue.language.parser import parse_pattern
+    >>> made = pruned(build(parse_pattern("A ;[<= 1 s] B ;[<= 2 s] C ;[<= 3 s] D")))
+    >>> len(clocks_of(made)), len(clocks_of(fewest_clocks(made)))
+    (3, 1)
+    """
+    clocks = clocks_of(automaton)
+    memory = analysed(automaton)
+    live = set(memory.live.values())
+    # A clock that may not have been reset where it is asked must not be given the value of another.
+    unsure = {r for state, needed in memory.live.items() for r in needed - memory.stored.get(state, frozenset())}
+    names: dict[Register, Register] = {}
+    taken: dict[Register, set[Register]] = {}
+    new = fresh(automaton.registers - clocks)
+    for clock in sorted(clocks, key=lambda r: (len(r), r)):
+        beside = {r for together in live if clock in together for r in together}
+        alone = clock in unsure
+        name = next((n for n, users in taken.items() if not (alone or users & (beside | unsure))), None)
+        if name is None:
+            name = next(new)
+            taken[name] = set()
+        taken[name].add(clock)
+        names[clock] = name
+    return automaton.renamed(names)

@@ -1,0 +1,73 @@
+"""Times for the events of two runs: a solution of all that their clocks are asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from ensue.automata.memory import Clear, Register, Since, Store
+from ensue.automata.model import Automaton, Transition
+from ensue.automata.predicates import Guard, conjunction
+from ensue.automata.timing.clocks import in_units
+from ensue.automata.timing.zones import NO_BOUND, ZERO, Bound, at_most, less_than, tighten
+
+
+@dataclass(frozen=True)
+class Step:
+    """What two runs do at one event; they mark it alike."""
+
+    one: Transition
+    other: Transition
+
+    @property
+    def guard(self) -> Guard:
+        both = conjunction(self.one.guard, self.other.guard)
+        assert both is not None, "an event that both take"
+        return both
+
+
+def times_of(automaton: Automaton, steps: Sequence[Step]) -> tuple[Fraction, ...]:
+    """In nanoseconds, from the first event on, for two runs of the automaton.
+
+    Bounds on the differences of times, as tight as they go, so that whatever is chosen for the first events in turn
+    leaves something for the others.
+    """
+    units, unit = in_units(automaton)
+    n = len(steps)
+    rows: list[list[Bound]] = [[ZERO if i <= j else NO_BOUND for j in range(n)] for i in range(n)]
+    for i, j, since in [*_asked([s.one for s in steps]), *_asked([s.other for s in steps])]:
+        low, high = since.interval.low, since.interval.high
+        if low is not None:
+            c = -units[low.duration]
+            rows[i][j] = min(rows[i][j], at_most(c) if low.inclusive else less_than(c))
+        if high is not None:
+            c = units[high.duration]
+            rows[j][i] = min(rows[j][i], at_most(c) if high.inclusive else less_than(c))
+    solvable = tighten(rows)
+    assert solvable, "a run that zones have found"
+    chosen: list[Fraction] = [Fraction(0)]
+    for k in range(1, n):
+        chosen.append(_chosen(rows, chosen, k))
+    return tuple(t * unit for t in chosen)
+
+
+def _asked(run: Sequence[Transition]) -> Iterator[tuple[int, int, Since]]:
+    """What a run asks: at which event it was reset, at which it is asked, and what."""
+    reset: dict[Register, int] = {}
+    for k, t in enumerate(run):
+        yield from ((reset[a.register], k, a) for a in t.actions if isinstance(a, Since) and a.register in reset)
+        for a in t.actions:
+            if isinstance(a, Clear):
+                reset.pop(a.register, None)
+        reset |= {a.register: k for a in t.actions if isinstance(a, Store)}
+
+
+def _chosen(rows: Sequence[Sequence[Bound]], before: Sequence[Fraction], k: int) -> Fraction:
+    """A time of event `k`: one unit after the earliest, half way to the latest if that is nearer, or the only one.
+
+    Later than the event before where it can be: a stream in which time passes is easier to read.
+    """
+    low = max(t - rows[i][k] // 2 for i, t in enumerate(before))
+    high = min((t + rows[k][i] // 2 for i, t in enumerate(before) if rows[k][i] < NO_BOUND), default=low + 2)
+    return min(low + 1, (low + high) / 2)

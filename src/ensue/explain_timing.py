@@ -1,0 +1,64 @@
+"""What `explain` says of a query with clocks: its class, and what that means for how it is evaluated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from ensue.automata.memory import Check
+from ensue.automata.predicates import print_guard
+from ensue.automata.timing.synchronous import Answer, Verdict, Witness
+from ensue.language.ast import NANOSECONDS
+from ensue.plan import Plan
+from ensue.plan.timing import Timing, timing_of
+
+
+def timing_lines(plan: Plan, slow: list[str]) -> list[str]:
+    """None for a query without clocks; `slow` are the transitions that look at many runs one by one."""
+    timing = timing_of(plan)
+    if timing is None:
+        return []
+    compares = any(isinstance(a, Check) for actions in plan.actions for a in actions)
+    lines = [
+        f"clocks        {len(timing.clocks)}: {_OUTSIDE if compares else _class(timing)}",
+        f"resets        {_resets(timing.resets)}",
+        f"evaluator     {_SLOW if slow else _FAST}",
+    ]
+    if plan.ambiguous:
+        lines.append("duplicates    the matches of each end are compared: two runs may find the same one")
+    return lines
+
+
+_FAST = "ordered trees: the partial matches that pass a check lie together"
+_SLOW = "ordered trees: some events look at each partial match, as it carries more past them or must pass two bounds"
+_OUTSIDE = "the query compares values too, which the classes of timed queries do not"
+
+
+def _class(timing: Timing) -> str:
+    kinds = ["windowed (times since the first event, or since the last marked)"] if timing.windowed else []
+    if timing.monotonic is not None:
+        kinds.append(f"monotonic ({'upper' if timing.upper else 'lower'} bounds only)")
+    return " and ".join(kinds) or "neither windowed nor monotonic"
+
+
+def _resets(verdict: Verdict) -> str:
+    if verdict.answer is Answer.YES:
+        return "synchronous: partial matches that mark the same events agree on the clocks"
+    if verdict.witness is not None:
+        return f"not synchronous: partial matches that mark alike differ in a clock after {_shown(verdict.witness)}"
+    return f"not decided whether synchronous: {verdict.why}"
+
+
+def _shown(witness: Witness) -> str:
+    """The events of the witness with their times."""
+    unit = _unit(witness.times)
+    times = [f"{float(t / NANOSECONDS[unit]):g} {unit}" for t in witness.times]
+    return ", ".join(f"{print_guard(s.guard)} at {t}" for s, t in zip(witness.steps, times, strict=True))
+
+
+def _unit(times: Sequence[Fraction]) -> str:
+    """The largest unit of which the times are whole or half, and the last is at least one."""
+    for unit, length in reversed(NANOSECONDS.items()):
+        if times[-1] >= length and all((2 * t / length).denominator == 1 for t in times):
+            return unit
+    return "ns"
