@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Unpack, ove
 import pyarrow as pa
 
 from ensue import pipeline
+from ensue.detections import Detections
 from ensue.errors import DataError, EngineError
 from ensue.explain import explain
 from ensue.language import ast
@@ -177,14 +178,50 @@ class Query:
             if progress is not None:
                 raise TypeError("progress: not for Spark DataFrames, whose matches are found when they are asked for")
             return run(self.ast, self.text, events, time=time, type=type, unit=unit, tiebreak=tiebreak, **spark)
-        if engine == "spark":
-            raise EngineError(
-                f"engine='spark' takes a Spark DataFrame, not {_kind(events)}: give it spark.read.parquet(...) or "
-                "spark.createDataFrame(...)"
-            )
+        _check_local_engine(engine, events)
         if spark:
             raise TypeError(f"{', '.join(spark)}: for Spark DataFrames only")
         return pipeline.run(
+            self.ast,
+            self.text,
+            events,
+            time=time,
+            type=type,
+            unit=unit,
+            tiebreak=tiebreak,
+            engine=engine,
+            progress=progress,
+        )
+
+    def detect(
+        self,
+        events: Any,
+        *,
+        time: str | None = "time",
+        type: str | None = None,
+        unit: str | None = None,
+        tiebreak: str | None = None,
+        engine: str = "auto",
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Detections:
+        """At which events a match ends, and which events took part in the matches that end there, without the matches.
+
+        It takes what `run` takes, and says what grouping the matches of `run` by their last event would: a row for each
+        such event, with every event that one of the matches marks. There may be exponentially many matches; this
+        takes time by the events. Only where matches are chosen or judged once they are whole, which `explain` says, and
+        where the reference evaluates the query, are they written out. Spark DataFrames are not taken.
+
+        >>> events = [{"time": k, "type": t} for k, t in enumerate("AABBC")]
+        >>> query("SELECT * FROM S WHERE A ; B+ ; C WITHIN 4 EVENTS").detect(events, unit="s")
+        start_time  end_time  position  took_part
+        ----------  --------  --------  ----------
+        1           4         4         1, 2, 3, 4
+        1 event ends a match
+        """
+        if is_spark(events):
+            raise EngineError("detect takes events in memory or in files, not a Spark DataFrame: run does")
+        _check_local_engine(engine, events)
+        return pipeline.detect(
             self.ast,
             self.text,
             events,
@@ -228,6 +265,14 @@ def _said(options: Mapping[str, Any]) -> dict[str, Any]:
 def _check_spark_engine(engine: str) -> None:
     if engine not in ("auto", "spark"):
         raise EngineError(f"a Spark DataFrame is evaluated on Spark, not by engine={engine!r}: leave it out")
+
+
+def _check_local_engine(engine: str, events: Any) -> None:
+    if engine == "spark":
+        raise EngineError(
+            f"engine='spark' takes a Spark DataFrame, not {_kind(events)}: give it spark.read.parquet(...) or "
+            "spark.createDataFrame(...)"
+        )
 
 
 def _kind(events: Any) -> str:

@@ -93,6 +93,18 @@ class Plan:
         """Whether some of what the automaton reports is not reported in the end: it counts no matches then."""
         return bool(self.related) or is_ambiguous(self.automaton)
 
+    @property
+    def decided_last(self) -> str:
+        """What is decided among the matches of an end once they are written out, in words; mostly nothing is.
+
+        Otherwise the match structure itself tells which events took part in them.
+        """
+        if self.chooses is not None:
+            return f"{self.chooses} chooses among those of an end"
+        if self.related:
+            return "conditions are judged on whole ones"
+        return "LIMIT takes some of those of an end" if self.query.limit is not None else ""
+
     @cached_property
     def fingerprint(self) -> str:
         """Tells plans apart whose saved states must not be mixed: other queries, and other rewritings of the same."""
@@ -100,11 +112,14 @@ class Plan:
         return hashlib.sha256("\n".join(texts).encode()).hexdigest()
 
 
-def compile_plan(checked: Checked, *, rewriting: bool = True) -> Plan:
-    """The plan of a query; raises QueryError where the automaton engine does not evaluate a part of it."""
+def compile_plan(checked: Checked, *, rewriting: bool = True, tying: bool = True) -> Plan:
+    """The plan of a query; raises QueryError where the automaton engine does not evaluate a part of it.
+
+    Without `tying`, no equality between events becomes a partition: registers check them all.
+    """
     steps = [("as written", checked.query.pattern)]
     own_keys = bool(checked.query.partition)
-    checked = _step(steps, "tie by equality", tied(checked, counting=not own_keys)) if rewriting else checked
+    checked = _step(steps, "tie by equality", tied(checked, counting=not own_keys)) if rewriting and tying else checked
     checked, related = _without_relations(checked)
     _step(steps, "move relations", checked)
     steps += rewrite(checked.query.pattern, RULES if rewriting else ())[1:]
