@@ -10,7 +10,7 @@ import pyarrow as pa
 from ensue import pipeline
 from ensue.detections import Detections
 from ensue.errors import DataError, EngineError
-from ensue.explain import explain
+from ensue.explain import explain, explain_deterministic
 from ensue.language import ast
 from ensue.language.builder import Select
 from ensue.language.parser import decode, parse_query
@@ -84,11 +84,13 @@ class Query:
         events: SparkFrame | Mapping[str, SparkFrame] | None = None,
         *,
         verbose: bool = False,
+        deterministic: bool = False,
         **options: Unpack[SparkOptions],
     ) -> str:
         """What the query was understood as, and how it is evaluated; `verbose` adds the determinised automaton.
 
-        With a Spark DataFrame and the options of `run`, also what Spark does for it, and Spark's own plan.
+        `deterministic` adds the deterministic automaton with registers that says where a match ends and what took part
+        in it, or why the query has none: it needs a window in events. With a Spark DataFrame and the options of `run`, also what Spark does for it, and Spark's own plan.
 
         >>> print(query("SELECT x FROM S WHERE A AS x ; B+ WITHIN 5 s").explain())
         query
@@ -124,9 +126,11 @@ class Query:
             given: dict[str, Any] = {**options}
             _check_spark_engine(given.pop("engine", "auto"))
             columns: Any = {c: given.pop(c) for c in ("time", "type", "unit", "tiebreak") if c in given}
-            return explain_on_spark(self.ast, self.text, frames, verbose=verbose, columns=columns, **_said(given))
-        checked = check(self.ast, self.text)
-        return explain(checked, pipeline.plan_or_reason(checked), verbose=verbose)
+            said = explain_on_spark(self.ast, self.text, frames, verbose=verbose, columns=columns, **_said(given))
+        else:
+            checked = check(self.ast, self.text)
+            said = explain(checked, pipeline.plan_or_reason(checked), verbose=verbose)
+        return f"{said}\n{explain_deterministic(check(self.ast, self.text))}" if deterministic else said
 
     @overload
     def run(self, events: SparkFrame | Mapping[str, SparkFrame], **options: Unpack[SparkOptions]) -> DataFrame: ...

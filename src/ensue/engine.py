@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ensue.errors import Problem, ProblemKind, QueryError
 from ensue.events import EventStream
 from ensue.found import Found, joined, united
 from ensue.language import ast
@@ -51,10 +50,6 @@ def evaluate(
 
 def plan_of(checked: Checked, *, rewriting: bool = True) -> Plan:
     """The plan of a query; raises QueryError where the automaton engine does not evaluate a part of it."""
-    for absence in ast.find(checked.query.pattern, ast.NotAfter):
-        message = "the automaton engine does not evaluate an absence with a deadline"
-        problem = Problem(ProblemKind.UNSUPPORTED, message, absence.span, "engine='auto' takes one that does")
-        raise QueryError(checked.text, [problem])
     return compile_plan(checked, rewriting=rewriting)
 
 

@@ -104,10 +104,8 @@ def _live(automaton: Automaton) -> dict[int, Registers]:
 
 
 def _read(actions: Iterable[Action]) -> Registers:
-    cleared = {a.register for a in actions if isinstance(a, Clear)}
-    checked = {a.register for a in actions if isinstance(a, Check | Since)}
-    compared = {a.register for a in actions if isinstance(a, Store) and a.keep is not Keep.NEW}
-    return frozenset(checked | (compared - cleared))
+    """The registers that are checked. Keeping the least value reads one too, but counts only if it counts after that."""
+    return frozenset(a.register for a in actions if isinstance(a, Check | Since))
 
 
 def _replaced(actions: Iterable[Action]) -> Registers:

@@ -117,6 +117,8 @@ def compile_plan(checked: Checked, *, rewriting: bool = True, tying: bool = True
 
     Without `tying`, no equality between events becomes a partition: registers check them all.
     """
+    for absence in ast.find(checked.query.pattern, ast.NotAfter):
+        raise _refusal(checked, Unsupported(absence, "an absence with a deadline"))
     steps = [("as written", checked.query.pattern)]
     own_keys = bool(checked.query.partition)
     checked = _step(steps, "tie by equality", tied(checked, counting=not own_keys)) if rewriting and tying else checked
@@ -150,9 +152,13 @@ def compile_plan(checked: Checked, *, rewriting: bool = True, tying: bool = True
             raise Unsupported(query, f"a query with more than {MAX_MARKS} different sets of marks")
         return plan
     except (Unsupported, NotUnary) as e:
-        message = f"the automaton engine does not evaluate {e.what}"
-        problem = Problem(ProblemKind.UNSUPPORTED, message, e.part.span, "engine='auto' takes one that does")
-        raise QueryError(checked.text, [problem]) from None
+        raise _refusal(checked, e) from None
+
+
+def _refusal(checked: Checked, e: Unsupported | NotUnary) -> QueryError:
+    message = f"the automaton engine does not evaluate {e.what}"
+    problem = Problem(ProblemKind.UNSUPPORTED, message, e.part.span, "engine='auto' takes one that does")
+    return QueryError(checked.text, [problem])
 
 
 def _select(
