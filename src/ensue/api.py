@@ -90,7 +90,9 @@ class Query:
         """What the query was understood as, and how it is evaluated; `verbose` adds the determinised automaton.
 
         `deterministic` adds the deterministic automaton with registers that says where a match ends and what took part
-        in it, or why the query has none: it needs a window in events. With a Spark DataFrame and the options of `run`, also what Spark does for it, and Spark's own plan.
+        in it, or why the query has none: it needs a window in events.
+
+        With a Spark DataFrame and the options of `run`, also what Spark does for it, and Spark's own plan.
 
         >>> print(query("SELECT x FROM S WHERE A AS x ; B+ WITHIN 5 s").explain())
         query

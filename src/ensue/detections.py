@@ -15,11 +15,11 @@ from ensue.matches import SHOWN, Rows, count_of
 
 
 class Detections(Rows):
-    """The events at which a match ends, in stream order, each with the events that took part in a match that ends there.
+    """The events at which a match ends, in stream order, each with those that took part in a match ending there.
 
-    `ends` says of every event of the stream whether a match ends there, `end` has the positions of those, and `start` the
-    position where the earliest of the matches of each starts. An event took part in a match if one of the variables that
-    the query's items use marks it.
+    `ends` says of every event of the stream whether a match ends there, `end` has the positions of those, and `start`
+    where the earliest of the matches of each starts. An event took part in a match if one of the variables that the
+    query's items use marks it.
     """
 
     def __init__(self, checked: Checked, stream: EventStream, found: Found) -> None:

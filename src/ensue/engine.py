@@ -41,9 +41,7 @@ SMALL = 1 << 16
 Progress = Callable[[int, int], None]
 
 
-def evaluate(
-    checked: Checked, stream: EventStream, progress: Progress | None = None, *, union: bool = False
-) -> Found:
+def evaluate(checked: Checked, stream: EventStream, progress: Progress | None = None, *, union: bool = False) -> Found:
     """The complex events that a query reports, in the order of their ends; with `union`, those of an end as one."""
     return run_plan(plan_of(checked), stream, progress=progress, union=union)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ensue.automata.printer import print_automaton, print_deterministic, print_determinised
+from ensue.automata.printer import print_automaton, print_determinised, print_deterministic
 from ensue.automata.taking import slow_moves
 from ensue.errors import EngineError, counted
 from ensue.language import ast

@@ -93,7 +93,7 @@ def run(
     """All stages after parsing: check against the events' schema, evaluate, wrap the result."""
     evaluate = _engine(engine)
     check(query, text)  # what is wrong with the query alone is told before any data is read
-    checked, stream = _read(query, text, events, attributes_used(query), reading)
+    checked, stream = read(query, text, events, attributes_used(query), reading)
     found = evaluate(checked, stream, progress)
     if not len(found):
         _tell_of_unknown_types(query, stream)
@@ -115,14 +115,14 @@ def detect(
     check(query, text)
     # No whole event is shown, so that its other attributes need not be read.
     items = tuple(i for i in query.items or () if not isinstance(i.expression, ast.Name))
-    checked, stream = _read(query, text, events, attributes_used(replace(query, items=items)), reading)
+    checked, stream = read(query, text, events, attributes_used(replace(query, items=items)), reading)
     found = evaluate(checked, stream, progress, union=True)
     if not len(found):
         _tell_of_unknown_types(query, stream)
     return Detections(checked, stream, found)
 
 
-def _read(
+def read(
     query: ast.Query, text: str, events: Any, used: frozenset[str] | None, reading: Reading
 ) -> tuple[Checked, EventStream]:
     """The query checked against the events' schema, and the events as a stream."""

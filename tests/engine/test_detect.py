@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import random
 from random import Random
-from typing import Any
 
-import numpy as np
-import pyarrow as pa
 import pytest
 from engines import plan_of
 from strategies import events_table, random_query, random_selecting_query, random_stream
 
-import ensue
 from ensue import reference
 from ensue.engine import run_plan
 from ensue.events import read_events
 from ensue.found import Found
-from ensue.language import ast
 from ensue.language.parser import parse_query
 from ensue.language.printer import print_query
 from ensue.logic.check import check

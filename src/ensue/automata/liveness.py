@@ -104,7 +104,7 @@ def _live(automaton: Automaton) -> dict[int, Registers]:
 
 
 def _read(actions: Iterable[Action]) -> Registers:
-    """The registers that are checked. Keeping the least value reads one too, but counts only if it counts after that."""
+    """The registers that are checked. What is kept if it is less is read too, but only for what counts after that."""
     return frozenset(a.register for a in actions if isinstance(a, Check | Since))
 
 

@@ -1,10 +1,10 @@
-"""Whether a guard and outcomes of checks can hold at once: min-terms that cannot are not made (Alevizos et al., section 6).
+"""Whether a guard and outcomes of checks can hold at once: min-terms that cannot are not made.
 
 What is decided is the order of values. What registers hold, what an event has, and numbers that it is compared with are
 points on a line, of which some are said to be equal, different, or before others: such a set can hold if and only if
 no chain leads from a point to a point before it, nor from one to a different one and back. NULL and NaN are in no
-order, so that a check may fail though its opposite fails too; only of values for which some comparison holds is it known
-that they are neither. Times are in the order of their events, and the time since each lies in an interval or not.
+order, so that a check may fail though its opposite fails too; only of values for which some comparison holds is it
+known that they are neither. Times are in the order of their events, and the time since each lies in an interval or not.
 
 What is not decided: arithmetic (`v` and `v + 1` are two points), texts as constants, functions and disjunctions of one
 event, and what is known of registers from the way to a state. There a min-term may be made that never holds.
@@ -12,6 +12,7 @@ event, and what is known of registers from the way to a state. There a min-term 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Hashable, Iterable
 from fractions import Fraction
 
@@ -99,9 +100,7 @@ def _can_be_ordered(comparisons: list[Comparison]) -> bool:
 def _between(numbers: Iterable[ast.Expression]) -> list[Comparison]:
     """How the numbers compare, each with the next one."""
     in_order = sorted(numbers, key=_number)
-    return [
-        (a, "=" if _number(a) == _number(b) else "<", b, True) for a, b in zip(in_order, in_order[1:], strict=False)
-    ]
+    return [(a, "=" if _number(a) == _number(b) else "<", b, True) for a, b in itertools.pairwise(in_order)]
 
 
 def _leads(a: Point, b: Point, after: dict[Point, set[Point]]) -> bool:

@@ -1,10 +1,10 @@
-"""Windowed determinisation: from an automaton and a window in events to a deterministic one (Alevizos et al., theorem 14).
+"""Windowed determinisation: an automaton and a window in events to a deterministic one (Alevizos et al., theorem 14).
 
 The paper unrolls all walks of the window's length into a tree, each with registers of its own, and takes the power
-set of the tree's states with the min-terms of what leaves them (algorithms 5 to 8). Here both are done at once, from the
-initial state on, so that only what is reached is made. A state is the set of the runs that are open: of each its state
-in the automaton, its length, of which events it has stored a value, and which events it has marked. Runs that differ
-only in what they have marked go on alike, and their union is all that is asked for, so they are one.
+set of the tree's states with the min-terms of what leaves them (algorithms 5 to 8). Here both are done at once, from
+the initial state on, so that only what is reached is made. A state is the set of the runs that are open: of each its
+state in the automaton, its length, of which events it has stored a value, and which events it has marked. Runs that
+differ only in what they have marked go on alike, and their union is all that is asked for, so they are one.
 
 Where the paper has slips: with its loop on the start state, a second run that starts writes over the register of the
 first, from a window of three events on; and it marks an event as soon as some run does, also one that never ends. So
@@ -80,7 +80,7 @@ def construct(p: Automaton, window: int, *, consuming: bool = False, most: int =
     >>> from ensue.automata.build import build
     >>> from ensue.language.parser import parse_pattern
     >>> construct(build(parse_pattern("A ; B")), 3)
-    DeterministicAutomaton(size=8, ends={3: (0, 1), 5: (0, 1, 2), 7: (0, 2)})
+    DeterministicAutomaton(size=7, ends={3: (0, 1), 5: (0, 1, 2), 6: (0, 2)})
     """
     return _Construction(p, window, consuming=consuming).run(most)
 
@@ -165,7 +165,7 @@ class _Construction:
 
 
 def _asked(run: _Run, t: Transition) -> frozenset[Condition]:
-    """The checks of a transition, of the registers that hold what the run has stored; of one that is empty, all hold."""
+    """The checks of a transition, with the registers that hold what the run has stored; of an empty one all hold."""
     held = {r: register(value + 1, age) for r, value, age in run.held}
     return frozenset(replace(c, register=held[c.register]) for c in conditions_of(t.actions) if c.register in held)
 

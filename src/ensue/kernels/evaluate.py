@@ -42,7 +42,9 @@ DONE, NEEDS_PROGRAM, NEEDS_NODES, NEEDS_OUTPUT, NEEDS_STACK = 0, 1, 2, 3, 4
 UNKNOWN, NO_CHANGE = -1, 0
 
 # The registers: where the evaluator is.
-CURSOR, REPORTING, NODE, DEPTH, STACKED, REPORTED, EPOCH, MATCHES, POSITIONS, NEEDED, PREPARED, WALK, REGISTERS = range(13)
+CURSOR, REPORTING, NODE, DEPTH, STACKED, REPORTED, EPOCH, MATCHES, POSITIONS, NEEDED, PREPARED, WALK, REGISTERS = range(
+    13
+)
 
 # CONSUME BY
 CONSUME_NONE, CONSUME_PARTITION, CONSUME_ANY = 0, 1, 2
@@ -221,6 +223,7 @@ def advance(
                 report_source, sources, row = tables.report_source, slots, k
             else:
                 report_source, sources, row = memory.report_place, memory.selected, 0
+            status: int
             if rules.union:
                 status = _report_union(
                     report_source,

@@ -171,7 +171,8 @@ class Evaluator:
         self.registers = np.zeros(evaluate.REGISTERS, dtype=np.int64)
         self.registers[evaluate.NODE] = NOTHING
         self.latest = int(evaluate.NO_BOUND)  # the time of the last event seen
-        self._stack = Stack(*(np.empty(256, dtype=np.int64) for _ in range(3)), seen=_NOTHING)
+        pending, depth, path = (np.empty(256, dtype=np.int64) for _ in range(3))
+        self._stack = Stack(pending, depth, path, seen=_NOTHING)
         self._output = _new_output(_FIRST_OUTPUT)
 
     def step(self, batch: Batch, report_from: int = 0) -> Found:
@@ -237,8 +238,9 @@ class Evaluator:
                 self._check_output(pieces)
                 self._renew_output(pieces)
             case evaluate.NEEDS_STACK:
-                *deeper, seen = self._stack
-                self._stack = Stack(*(np.concatenate([part, np.empty_like(part)]) for part in deeper), seen=seen)
+                *parts, seen = self._stack
+                node, depth, path = (np.concatenate([part, np.empty_like(part)]) for part in parts)
+                self._stack = Stack(node, depth, path, seen)
 
     def _check_output(self, pieces: list[Piece]) -> None:
         """Refuses more than memory can be expected to hold, while there is still some left to say so."""
@@ -246,7 +248,7 @@ class Evaluator:
         if written + sum(len(p.position) for p in pieces) > MOST_MARKED:
             if self.rules.union:
                 raise EngineError(
-                    f"in one batch of events, more than {MOST_MARKED:,} took part in the matches that end at each: bound "
+                    f"more than {MOST_MARKED:,} events took part in the matches that end at those of one batch: bound "
                     "them with WITHIN"
                 )
             matches = int(self.registers[evaluate.MATCHES]) + sum(len(p.start) for p in pieces)

@@ -41,9 +41,9 @@ def deterministic(checked: Checked) -> DeterministicAutomaton:
         raise EngineError(f"there is no deterministic automaton: {_unbounded(e.store)}") from None
     except TooLarge as e:
         raise EngineError(
-            f"the deterministic automaton has more than {e.most:,} transitions: which of the last {window} events matter, "
-            f"told apart by {_conditions(plan)}, can double them with each event of the window. Shorten the window, or "
-            "use Query.detect, which needs no such automaton"
+            f"the deterministic automaton has more than {e.most:,} transitions: it tells apart which of the last "
+            f"{window} events matter, by {_conditions(plan)}, which can double them with each event of the window. "
+            "Shorten the window, or use Query.detect, which needs no such automaton"
         ) from None
 
 
