@@ -8,10 +8,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ensue.errors import DataError
 from ensue.events import EventStream, taken
 from ensue.found import Found, Piece
 from ensue.logic.check import Checked
 from ensue.matches import SHOWN, Rows, count_of
+
+
+_COLUMNS = ("start_time", "end_time", "position", "took_part")
 
 
 class Detections(Rows):
@@ -23,6 +27,9 @@ class Detections(Rows):
     """
 
     def __init__(self, checked: Checked, stream: EventStream, found: Found) -> None:
+        for key in checked.query.partition:
+            if key.attribute in _COLUMNS:
+                raise DataError(f"the partition column '{key.attribute}' has a name of the result's: rename it")
         self._checked = checked
         self._stream = stream
         self._found = found
@@ -55,15 +62,10 @@ class Detections(Rows):
     @cached_property
     def _table(self) -> pa.Table:
         table, times = self._stream.table, self._stream.time_column
-        return pa.table(
-            {
-                **{k.attribute: taken(table.column(k.attribute), self.end) for k in self._checked.query.partition},
-                "start_time": taken(times, self.start),
-                "end_time": taken(times, self.end),
-                "position": pa.array(self.end),
-                "took_part": pa.chunked_array([_lists(p) for p in self._found.pieces], pa.list_(pa.int64())),
-            }
-        )
+        keys = {k.attribute: taken(table.column(k.attribute), self.end) for k in self._checked.query.partition}
+        took_part = pa.chunked_array([_lists(p) for p in self._found.pieces], pa.list_(pa.int64()))
+        own = (taken(times, self.start), taken(times, self.end), pa.array(self.end), took_part)
+        return pa.table({**keys, **dict(zip(_COLUMNS, own, strict=True))})
 
     def _head(self) -> pa.Table:
         first = self._found.in_order(np.arange(min(SHOWN, len(self))))
