@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from detecting import Row, as_rows, by_end
 from engines import plan_of
 from strategies import events_table, random_query, random_selecting_query, random_stream
 
@@ -28,25 +29,6 @@ from ensue.language.printer import print_query
 from ensue.logic.check import check
 from ensue.matches import Matches
 from ensue.plan import Plan
-
-#: The earliest start and the events of each end.
-Ends = dict[int, tuple[int, tuple[int, ...]]]
-Row = tuple[int, int, tuple[int, ...]]
-
-
-def by_end(matches: Matches) -> Ends:
-    """What is to be detected, from the matches."""
-    found: dict[int, tuple[int, set[int]]] = {}
-    for m in range(len(matches)):
-        start, end = int(matches.start[m]), int(matches.end[m])
-        earliest, marked = found.setdefault(end, (start, set()))
-        marked.update(int(k) for marks in matches.marks.values() for k in marks.of(m))
-        found[end] = (min(start, earliest), marked)
-    return {end: (start, tuple(sorted(marked))) for end, (start, marked) in found.items()}
-
-
-def as_rows(ends: Ends) -> list[Row]:
-    return [(end, *ends[end]) for end in sorted(ends)]
 
 
 def rows_of(found: Found) -> list[Row]:
