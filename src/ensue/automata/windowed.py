@@ -122,6 +122,7 @@ class _Construction:
             (run, t, _Needed(t.guard, _asked(run, t)))
             for run in (*state.runs, _START)
             for t in self._automaton.outgoing.get(run.state, ())
+            if self._ends(t) or self._goes_on(run, t)
         ]
         for term in _min_terms(frozenset(needed for _, _, needed in moves)):
             target, marks = self._after((run, t) for run, t, needed in moves if needed in term.given)
@@ -134,18 +135,22 @@ class _Construction:
         marks: set[str] = set()
         for run, t in taken:
             marked = frozenset({k + 1 for k in run.marked} | ({1} if t.marks else set()))
-            ends = t.target in self._automaton.finals
-            if ends:
+            if self._ends(t):
                 ended = marked | (ended or frozenset())
-            goes_on = run.length + 1 + self._to_end.get(t.target, self._window) <= self._window
-            if goes_on:
+            if self._goes_on(run, t):
                 key = _Run(t.target, run.length + 1, self._held(run, t), frozenset())
                 open_[key] = open_.get(key, frozenset()) | marked
-            if ends or goes_on:
-                marks |= t.marks
+            marks |= t.marks
         if ended is not None and self._consuming:
             open_ = {}
         return _State(_without_lesser([r._replace(marked=m) for r, m in open_.items()]), ended), frozenset(marks)
+
+    def _ends(self, t: Transition) -> bool:
+        return t.target in self._automaton.finals
+
+    def _goes_on(self, run: _Run, t: Transition) -> bool:
+        """Whether a match can still end within the window after the transition."""
+        return run.length + 1 + self._to_end.get(t.target, self._window) <= self._window
 
     def _held(self, run: _Run, t: Transition) -> frozenset[tuple[Register, int, int]]:
         written = {w.register for w in writes_of(t.actions)}
