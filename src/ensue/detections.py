@@ -14,7 +14,6 @@ from ensue.found import Found, Piece
 from ensue.logic.check import Checked
 from ensue.matches import SHOWN, Rows, count_of
 
-
 _COLUMNS = ("start_time", "end_time", "position", "took_part")
 
 

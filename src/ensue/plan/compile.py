@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -27,6 +28,7 @@ from ensue.logic.types import Typing
 from ensue.logic.window import Window, bounded, peel_windows
 from ensue.rewrite import RULES, rewrite
 from ensue.rewrite.lift_windows import lift_windows
+from ensue.schema import Kind
 
 #: Marks are stored in 16 bits and predicates of an event in one word.
 MAX_MARKS = 2**16 - 1
@@ -130,7 +132,7 @@ def compile_plan(checked: Checked, *, rewriting: bool = True, tying: bool = True
         selector, pattern = _peel_selector(query, steps[-1][1])
         pattern, window = peel_windows(pattern)
         window = bounded(window, pattern)
-        automaton, chooses = pruned(shared(build(pattern))), None
+        automaton, chooses = pruned(shared(build(pattern), _is_float(checked))), None
         if selector is ast.Selector.STRICT:
             automaton = strict.construct(automaton)
         elif selector in CHOOSING and not select_.is_settled(selector, pattern):
@@ -182,6 +184,12 @@ def _select(
         return select_.construct_by_start(selector, p), selector
     except TooLarge:
         return p, selector  # every match is a candidate then: as slow as reporting them all
+
+
+def _is_float(checked: Checked) -> Callable[[ast.Expression], bool]:
+    """Says of expressions over bare attributes whether they are floats, where the schema is known."""
+    typing = Typing(checked.schema)
+    return lambda e: (type_ := typing.infer(e)) is not None and type_.kind is Kind.FLOAT
 
 
 def _check_registers(plan: Plan) -> None:
