@@ -213,9 +213,9 @@ class Query:
         """At which events a match ends, and which events took part in the matches that end there, without the matches.
 
         It takes what `run` takes, and says what grouping the matches of `run` by their last event would: a row for each
-        such event, with every event that one of the matches marks. There may be exponentially many matches; this
-        takes time by the events. Only where matches are chosen or judged once they are whole, which `explain` says, and
-        where the reference evaluates the query, are they written out. Spark DataFrames are not taken.
+        such event, with every event that one of the matches marks. There may be exponentially many matches; this takes
+        time by the events that took part. Only where matches are chosen or judged once they are whole, which `explain`
+        says, and where the reference evaluates the query, are they written out. Spark DataFrames are not taken.
 
         >>> events = [{"time": k, "type": t} for k, t in enumerate("AABBC")]
         >>> query("SELECT * FROM S WHERE A ; B+ ; C WITHIN 4 EVENTS").detect(events, unit="s")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import importlib.util
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
@@ -30,24 +31,24 @@ if TYPE_CHECKING:
     import polars
 
 
-class Rows:
+class Rows(ABC):
     """A result that is shown as rows: as tables of several libraries, one dict a row, and a short text for people."""
 
+    @abstractmethod
     def __len__(self) -> int:
         """How many rows there are."""
-        raise NotImplementedError
 
+    @abstractmethod
     def to_arrow(self) -> pa.Table:
         """All rows."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _head(self) -> pa.Table:
         """The first rows; the rest is not made for it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _counted(self) -> str:
         """How many there are of what, in words."""
-        raise NotImplementedError
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """One dict a row, with the columns of `to_arrow`."""

@@ -1,6 +1,6 @@
 """The stages of a query in order: read this file first.
 
-    text  --parse-->  AST  --check-->  Checked  --engine(EventStream)-->  Found  -->  Matches
+    text  --parse-->  AST  --check-->  Checked  --engine(EventStream)-->  Found  -->  Matches, or Detections
 
 and inside the automaton engine
 
