@@ -2,6 +2,7 @@
 
 from ensue import dsl
 from ensue.api import Query, match, query
+from ensue.detections import Detections
 from ensue.errors import DataError, EngineError, EnsueError, QueryError
 from ensue.matches import Matches
 
@@ -9,6 +10,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "DataError",
+    "Detections",
     "EngineError",
     "EnsueError",
     "Matches",

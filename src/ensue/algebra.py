@@ -3,7 +3,8 @@
 A recogniser accepts a stream if a run of its automaton takes all events, from the first to the last. Automata with
 registers are closed under union, concatenation and iteration, but not under complement and determinisation (Alevizos et
 al., theorem 12): a deterministic one would have to remember every event that may still be compared, and it has a fixed
-number of registers.
+number of registers. A window in events bounds these, so that there is a deterministic one again (theorem 14): a
+detector says of each event whether a match ends there, and which events took part.
 
 >>> rising = Recogniser.of("(A AS x ; A AS y) FILTER y.v > x.v")
 >>> events = [{"time": k, "type": "A", "v": v} for k, v in enumerate([1, 5, 3])]
@@ -15,36 +16,24 @@ True
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-
+from ensue.at_event import NOTHING, AtEvent
 from ensue.automata.build import and_ as intersection
 from ensue.automata.build import apart, build, or_, project, sequence
 from ensue.automata.build import iteration as iteration_
 from ensue.automata.build.limits import MAX_PREDICATES
 from ensue.automata.liveness import pruned, shared
-from ensue.automata.memory import Check, Clear, Condition, Keep, Store, conditions_of, writes_of
+from ensue.automata.memory import Clear, Keep, Store, conditions_of, writes_of
 from ensue.automata.model import NO_MARKS, UNMARKED, Automaton, Builder
-from ensue.automata.predicates import Guard, Predicate, Test, TypeIs, cells, implied, machines_of, predicates_of
+from ensue.automata.predicates import cells, implied, machines_of, predicates_of
+from ensue.detector import Detector
 from ensue.errors import EngineError
-from ensue.events import EventStream, one_chunk, read_events
-from ensue.kernels.masks import holds, values_of
-from ensue.language import ast
+from ensue.events import EventStream, read_events
 from ensue.language.parser import parse_pattern
 
-_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
-    "=": operator.eq,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
-_NOTHING = object()
+__all__ = ["Detector", "Recogniser"]
 
 
 @dataclass(frozen=True)
@@ -128,66 +117,36 @@ class _Runs:
 
     def __init__(self, automaton: Automaton, stream: EventStream) -> None:
         self._automaton = automaton
-        self._stream = stream
-        predicates = predicates_of(t.guard for t in automaton.transitions)
-        self._truth = {p: self._mask(p) for p in predicates}
-        self._values: dict[ast.Expression, list[Any]] = {}
+        self._length = len(stream)
+        self._at = AtEvent(stream, [range(len(stream))])
 
     def accepted(self) -> bool:
         open_: set[tuple[int, _Stored]] = {(0, frozenset())}
-        for k in range(len(self._stream)):
+        for k in range(self._length):
             open_ = {
                 (t.target, after)
                 for state, stored in open_
                 for t in self._automaton.outgoing.get(state, ())
-                if self._holds(t.guard, k)
+                if self._at.holds(t.guard, k)
                 if (after := self._after(stored, t.actions, k)) is not None
             }
         return any(state in self._automaton.finals for state, _ in open_)
 
-    def _mask(self, p: Predicate) -> Any:
-        if isinstance(p, TypeIs):
-            return np.array([t == p.name for t in self._stream.types.to_pylist()], dtype=np.bool_)
-        assert isinstance(p, Test)
-        return holds(p.expression, self._columns(p.expression), len(self._stream))
-
-    def _columns(self, e: ast.Expression) -> dict[str, pa.Array]:
-        return {n.name: one_chunk(self._stream.table.column(n.name)) for n in ast.find(e, ast.Name)}
-
-    def _holds(self, guard: Guard, k: int) -> bool:
-        return all(bool(self._truth[p][k]) == positive for p, positive in guard)
-
-    def _value(self, e: ast.Expression | None, k: int) -> Any:
-        if e is None:
-            return int(self._stream.times[k])
-        if e not in self._values:
-            self._values[e] = values_of(e, self._columns(e), len(self._stream)).to_pylist()
-        return self._values[e][k]
-
     def _after(self, stored: _Stored, actions: Any, k: int) -> _Stored | None:
         """What is stored after the actions; None where a check fails."""
         before = dict(stored)
-        if not all(self._passes(c, before.get(c.register, _NOTHING), k) for c in conditions_of(actions)):
+        if not all(self._at.passes(c, before.get(c.register, NOTHING), k) for c in conditions_of(actions)):
             return None
         for w in writes_of(actions):
             if isinstance(w, Clear):
                 before.pop(w.register, None)
                 continue
-            before[w.register] = self._kept(w, before.get(w.register, _NOTHING), self._value(w.value, k))
+            before[w.register] = self._kept(w, before.get(w.register, NOTHING), self._at.value(w.value, k))
         return frozenset(before.items())
 
     def _kept(self, store: Store, old: Any, new: Any) -> Any:
-        if old is _NOTHING or store.keep is Keep.NEW:
+        if old is NOTHING or store.keep is Keep.NEW:
             return new
         if old is None or new is None:
             return None
         return min(old, new) if store.keep is Keep.LEAST else max(old, new)
-
-    def _passes(self, c: Condition, stored: Any, k: int) -> bool:
-        if stored is _NOTHING:
-            return True
-        if isinstance(c, Check):
-            value = self._value(c.value, k)
-            return stored is not None and value is not None and _COMPARE[c.operator](stored, value)
-        assert self._stream.tick is not None, "a pattern that compares times needs a stream whose unit is known"
-        return c.interval.contains((int(self._stream.times[k]) - stored) * self._stream.tick)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Unpack, ove
 import pyarrow as pa
 
 from ensue import pipeline
+from ensue.detections import Detections
 from ensue.errors import DataError, EngineError
-from ensue.explain import explain
+from ensue.explain import explain, explain_deterministic
 from ensue.language import ast
 from ensue.language.builder import Select
 from ensue.language.parser import decode, parse_query
@@ -83,9 +84,13 @@ class Query:
         events: SparkFrame | Mapping[str, SparkFrame] | None = None,
         *,
         verbose: bool = False,
+        deterministic: bool = False,
         **options: Unpack[SparkOptions],
     ) -> str:
         """What the query was understood as, and how it is evaluated; `verbose` adds the determinised automaton.
+
+        `deterministic` adds the deterministic automaton with registers that says where a match ends and what took part
+        in it, or why the query has none: it needs a window in events.
 
         With a Spark DataFrame and the options of `run`, also what Spark does for it, and Spark's own plan.
 
@@ -123,9 +128,11 @@ class Query:
             given: dict[str, Any] = {**options}
             _check_spark_engine(given.pop("engine", "auto"))
             columns: Any = {c: given.pop(c) for c in ("time", "type", "unit", "tiebreak") if c in given}
-            return explain_on_spark(self.ast, self.text, frames, verbose=verbose, columns=columns, **_said(given))
-        checked = check(self.ast, self.text)
-        return explain(checked, pipeline.plan_or_reason(checked), verbose=verbose)
+            said = explain_on_spark(self.ast, self.text, frames, verbose=verbose, columns=columns, **_said(given))
+        else:
+            checked = check(self.ast, self.text)
+            said = explain(checked, pipeline.plan_or_reason(checked), verbose=verbose)
+        return f"{said}\n{explain_deterministic(check(self.ast, self.text))}" if deterministic else said
 
     @overload
     def run(self, events: SparkFrame | Mapping[str, SparkFrame], **options: Unpack[SparkOptions]) -> DataFrame: ...
@@ -177,14 +184,50 @@ class Query:
             if progress is not None:
                 raise TypeError("progress: not for Spark DataFrames, whose matches are found when they are asked for")
             return run(self.ast, self.text, events, time=time, type=type, unit=unit, tiebreak=tiebreak, **spark)
-        if engine == "spark":
-            raise EngineError(
-                f"engine='spark' takes a Spark DataFrame, not {_kind(events)}: give it spark.read.parquet(...) or "
-                "spark.createDataFrame(...)"
-            )
+        _check_local_engine(engine, events)
         if spark:
             raise TypeError(f"{', '.join(spark)}: for Spark DataFrames only")
         return pipeline.run(
+            self.ast,
+            self.text,
+            events,
+            time=time,
+            type=type,
+            unit=unit,
+            tiebreak=tiebreak,
+            engine=engine,
+            progress=progress,
+        )
+
+    def detect(
+        self,
+        events: Any,
+        *,
+        time: str | None = "time",
+        type: str | None = None,
+        unit: str | None = None,
+        tiebreak: str | None = None,
+        engine: str = "auto",
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Detections:
+        """At which events a match ends, and which events took part in the matches that end there, without the matches.
+
+        It takes what `run` takes, and says what grouping the matches of `run` by their last event would: a row for each
+        such event, with every event that one of the matches marks. There may be exponentially many matches; this takes
+        time by the events that took part. Only where matches are chosen or judged once they are whole, which `explain`
+        says, and where the reference evaluates the query, are they written out. Spark DataFrames are not taken.
+
+        >>> events = [{"time": k, "type": t} for k, t in enumerate("AABBC")]
+        >>> query("SELECT * FROM S WHERE A ; B+ ; C WITHIN 4 EVENTS").detect(events, unit="s")
+        start_time  end_time  position  took_part
+        ----------  --------  --------  ----------
+        1           4         4         1, 2, 3, 4
+        1 event ends a match
+        """
+        if is_spark(events):
+            raise EngineError("detect takes events in memory or in files, not a Spark DataFrame: run does")
+        _check_local_engine(engine, events)
+        return pipeline.detect(
             self.ast,
             self.text,
             events,
@@ -228,6 +271,14 @@ def _said(options: Mapping[str, Any]) -> dict[str, Any]:
 def _check_spark_engine(engine: str) -> None:
     if engine not in ("auto", "spark"):
         raise EngineError(f"a Spark DataFrame is evaluated on Spark, not by engine={engine!r}: leave it out")
+
+
+def _check_local_engine(engine: str, events: Any) -> None:
+    if engine == "spark":
+        raise EngineError(
+            f"engine='spark' takes a Spark DataFrame, not {_kind(events)}: give it spark.read.parquet(...) or "
+            "spark.createDataFrame(...)"
+        )
 
 
 def _kind(events: Any) -> str:

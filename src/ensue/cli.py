@@ -79,6 +79,10 @@ def check_command(file: QueryFile, input: SchemaOf = None) -> None:
 def explain_command(
     file: QueryFile,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show the determinised automaton too.")] = False,
+    deterministic: Annotated[
+        bool,
+        typer.Option("--deterministic", help="Show the deterministic automaton with registers, of a window in events."),
+    ] = False,
     input: Annotated[
         str | None, typer.Option("--input", "-i", help="With --engine spark, the events: a file or a folder.")
     ] = None,
@@ -95,10 +99,11 @@ def explain_command(
     _check_master(master, engine)
     made = _read_query(file)
     if input is None:
-        typer.echo(made.explain(verbose=verbose))
+        typer.echo(made.explain(verbose=verbose, deterministic=deterministic))
         return
+    asked: dict[str, Any] = {"time": time, "type": type, "unit": unit, "tiebreak": tiebreak}
     with _spark_frame(input, master) as events:
-        typer.echo(made.explain(events, verbose=verbose, time=time, type=type, unit=unit, tiebreak=tiebreak))
+        typer.echo(made.explain(events, verbose=verbose, deterministic=deterministic, **asked))
 
 
 @app.command("run")

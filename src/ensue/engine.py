@@ -15,16 +15,19 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ensue.errors import Problem, ProblemKind, QueryError
 from ensue.events import EventStream
-from ensue.found import Found, joined
+from ensue.found import Found, joined, united
 from ensue.language import ast
 from ensue.logic.check import Checked
 from ensue.plan import Plan, compile_plan
 from ensue.related import finished
+
+if TYPE_CHECKING:
+    from ensue.kernels.runner import Evaluator, Reader
 
 #: Large enough that the work around a batch does not show, small enough for its columns to stay in the cache.
 BATCH = 1 << 18
@@ -38,17 +41,13 @@ SMALL = 1 << 16
 Progress = Callable[[int, int], None]
 
 
-def evaluate(checked: Checked, stream: EventStream, progress: Progress | None = None) -> Found:
-    """The complex events that a query reports, in the order of their ends."""
-    return run_plan(plan_of(checked), stream, progress=progress)
+def evaluate(checked: Checked, stream: EventStream, progress: Progress | None = None, *, union: bool = False) -> Found:
+    """The complex events that a query reports, in the order of their ends; with `union`, those of an end as one."""
+    return run_plan(plan_of(checked), stream, progress=progress, union=union)
 
 
 def plan_of(checked: Checked, *, rewriting: bool = True) -> Plan:
     """The plan of a query; raises QueryError where the automaton engine does not evaluate a part of it."""
-    for absence in ast.find(checked.query.pattern, ast.NotAfter):
-        message = "the automaton engine does not evaluate an absence with a deadline"
-        problem = Problem(ProblemKind.UNSUPPORTED, message, absence.span, "engine='auto' takes one that does")
-        raise QueryError(checked.text, [problem])
     return compile_plan(checked, rewriting=rewriting)
 
 
@@ -59,45 +58,80 @@ def run_plan(
     threads: int | None = None,
     batch: int | None = None,
     progress: Progress | None = None,
+    union: bool = False,
 ) -> Found:
-    """The complex events of a plan; `threads` None takes all cores."""
+    """The complex events of a plan; `threads` None takes all cores.
+
+    With `union` those of an end are one: the earliest start, and all events that took part.
+    """
+    run = _Run(plan, stream, progress, union)
     threads = os.cpu_count() or 1 if threads is None else threads
     batch = batch or (BATCH if stream.types.num_chunks == 1 else BATCH_OF_CHUNKS)
     batch = min(batch, BATCH_OF_RELATIONS) if plan.related else batch
     if threads > 1 and plan.query.consume is not ast.Consume.ANY:
         slices = list(_slices(plan, stream, threads, batch))
         if len(slices) > 1:
-            return _sliced(plan, stream, slices, batch, progress)
+            return _sliced(run, slices, batch)
         if plan.query.partition:
-            return _shared_out(plan, stream, threads, batch, progress)
-    return _in_one(plan, stream, batch, progress)
+            return _shared_out(run, threads, batch)
+    return _in_one(run, batch)
 
 
-def _in_one(plan: Plan, stream: EventStream, batch: int, progress: Progress | None) -> Found:
+@dataclass(frozen=True)
+class _Run:
+    """What is run, and what becomes of the matches of a batch."""
+
+    plan: Plan
+    stream: EventStream
+    progress: Progress | None
+    union: bool
+
+    def reader(self) -> Reader:
+        from ensue.kernels.runner import Reader  # numba is loaded where it is used
+
+        return Reader(self.plan, self.stream.tick)
+
+    def evaluator(self, reader: Reader, *, share: int = 0, shares: int = 1) -> Evaluator:
+        from ensue.kernels.runner import Evaluator
+
+        return Evaluator(self.plan, self.stream.tick, reader, share=share, shares=shares, union=self.walks)
+
+    @property
+    def walks(self) -> bool:
+        """Whether the match structure tells which events took part, without the matches."""
+        return self.union and not self.plan.decided_last
+
+    def finished(self, found: Found) -> Found:
+        """What is reported of what the evaluators have found in a batch."""
+        if self.walks:
+            return found
+        found = finished(found, self.plan, self.stream)
+        return united(found) if self.union else found
+
+    def tell(self, done: int) -> None:
+        if self.progress is not None:
+            self.progress(min(done, len(self.stream)), len(self.stream))
+
+
+def _in_one(run: _Run, batch: int) -> Found:
     from ensue.kernels.runner import Runner
 
-    runner = Runner(plan, stream.tick)
+    runner = Runner(run.plan, run.stream.tick, union=run.walks)
     found: list[Found] = []
-    for start in range(0, len(stream), batch):
-        found.append(finished(runner.push(stream.slice(start, batch)), plan, stream))
-        _tell(progress, start + batch, len(stream))
-    return joined(found, plan.final_marks)
-
-
-def _tell(progress: Progress | None, done: int, total: int) -> None:
-    if progress is not None:
-        progress(min(done, total), total)
+    for start in range(0, len(run.stream), batch):
+        found.append(run.finished(runner.push(run.stream.slice(start, batch))))
+        run.tell(start + batch)
+    return joined(found, run.plan.final_marks)
 
 
 # ---------------------------------------------------------------- partitions
 
 
-def _shared_out(plan: Plan, stream: EventStream, threads: int, batch: int, progress: Progress | None) -> Found:
-    from ensue.kernels.runner import Evaluator, Reader
-
-    reader = Reader(plan, stream.tick)
+def _shared_out(run: _Run, threads: int, batch: int) -> Found:
+    plan, stream = run.plan, run.stream
+    reader = run.reader()
     shares = 1 << (threads - 1).bit_length()  # the kernel tells keys apart by their last bits
-    evaluators = [Evaluator(plan, stream.tick, reader, share=i, shares=shares) for i in range(shares)]
+    evaluators = [run.evaluator(reader, share=i, shares=shares) for i in range(shares)]
     found: list[Found] = []
     with ThreadPoolExecutor(threads) as pool:
         stepping: list[Future[Found]] = []
@@ -105,8 +139,8 @@ def _shared_out(plan: Plan, stream: EventStream, threads: int, batch: int, progr
             # The next batch is read while the threads step over this one.
             events = reader.read(stream.slice(start, batch), start) if start < len(stream) else None
             if stepping:
-                found.append(finished(_by_end([s.result() for s in stepping], plan), plan, stream))
-                _tell(progress, start, len(stream))
+                found.append(run.finished(_by_end([s.result() for s in stepping], plan)))
+                run.tell(start)
             stepping = [pool.submit(e.step, events) for e in evaluators] if events is not None else []
     return joined(found, plan.final_marks)
 
@@ -176,24 +210,21 @@ class _Reach:
         return max(0, earliest - self.looked_back)
 
 
-def _sliced(plan: Plan, stream: EventStream, slices: list[_Slice], batch: int, progress: Progress | None) -> Found:
-    from ensue.kernels.runner import Evaluator, Reader
-
+def _sliced(run: _Run, slices: list[_Slice], batch: int) -> Found:
     done = [0] * len(slices)
 
-    def run(number: int) -> Found:
+    def run_slice(number: int) -> Found:
         part = slices[number]
-        reader = Reader(plan, stream.tick)
-        evaluator = Evaluator(plan, stream.tick, reader)
+        reader = run.reader()
+        evaluator = run.evaluator(reader)
         found: list[Found] = []
         starts = [*([part.warm] if part.warm < part.first else []), *range(part.first, part.last, batch), part.last]
         for start, end in itertools.pairwise(starts):
-            events = stream.slice(start, end - start)
-            stepped = evaluator.step(reader.read(events, start), report_from=part.first)
-            found.append(finished(stepped, plan, stream))
+            events = run.stream.slice(start, end - start)
+            found.append(run.finished(evaluator.step(reader.read(events, start), report_from=part.first)))
             done[number] = start + len(events) - part.warm
-            _tell(progress, sum(done), len(stream))
-        return joined(found, plan.final_marks)
+            run.tell(sum(done))
+        return joined(found, run.plan.final_marks)
 
     with ThreadPoolExecutor(len(slices)) as pool:
-        return joined(list(pool.map(run, range(len(slices)))), plan.final_marks)
+        return joined(list(pool.map(run_slice, range(len(slices)))), run.plan.final_marks)

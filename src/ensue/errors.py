@@ -124,3 +124,8 @@ def listed(names: Iterable[str], most: int = 8) -> str:
     names = list(names)
     text = ", ".join(names[:most])
     return f"{text} and {len(names) - most} more" if len(names) > most else text
+
+
+def counted(count: int, what: str) -> str:
+    """So many of them, in words: `1 state`, `2 states`."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ensue.automata.printer import print_automaton, print_determinised
+from ensue.automata.printer import print_automaton, print_determinised, print_deterministic
 from ensue.automata.taking import slow_moves
+from ensue.errors import EngineError, counted
 from ensue.explain_timing import timing_lines
 from ensue.language import ast
 from ensue.language.printer import print_expression, print_interval, print_pattern, print_query
@@ -13,6 +14,7 @@ from ensue.logic.check import Checked
 from ensue.logic.classify import Fragment, classify
 from ensue.logic.scope import bindings
 from ensue.plan import Plan
+from ensue.plan.deterministic import deterministic
 
 
 def explain(
@@ -36,7 +38,23 @@ def explain(
         if verbose:
             sections["determinised"] = print_determinised(plan.automaton, plan.predicates, plan.marks, plan.actions)
     sections.update(more or {})
-    return "\n".join(f"{title}\n" + "\n".join(f"  {line}" for line in lines) for title, lines in sections.items())
+    return "\n".join(section(title, lines) for title, lines in sections.items())
+
+
+def section(title: str, lines: list[str]) -> str:
+    return "\n".join([title, *(f"  {line}" for line in lines)])
+
+
+def explain_deterministic(checked: Checked) -> str:
+    """The deterministic automaton of the query as a section of its own, or why there is none."""
+    try:
+        automaton = deterministic(checked)
+    except EngineError as e:
+        return section("deterministic", [str(e)])
+    keys = ", ".join(k.attribute for k in checked.query.partition)
+    sizes = [(automaton.size, "state"), (len(automaton.steps), "transition"), (len(automaton.registers), "register")]
+    size = ", ".join(counted(n, what) for n, what in sizes if n) + (f", for each {keys}" if keys else "")
+    return section("deterministic", [size, *print_deterministic(automaton)])
 
 
 def _engine(plan: Plan | str) -> list[str]:
@@ -48,7 +66,10 @@ def _engine(plan: Plan | str) -> list[str]:
             lines.append(f"choice        {plan.chooses}: at the end of a match, among the best of each start in reach")
         if plan.related:
             lines.append(f"judged        on whole matches: {'; '.join(map(print_expression, plan.related))}")
-        return lines + timing_lines(plan, slow)
+        lines += timing_lines(plan, slow)
+        if plan.decided_last:
+            lines.append(f"detection     from the matches, since {plan.decided_last}")
+        return lines
     return ["engine        reference: time grows with all complex events of every part", f"because       {plan}"]
 
 

@@ -217,3 +217,26 @@ class Found:
 def joined(parts: Iterable[Found], sets: Sequence[Variables]) -> Found:
     """The matches of all parts, one part after the other; all of them have these sets of variables."""
     return Found(tuple(piece for part in parts for piece in part.pieces), sets)
+
+
+def united(found: Found) -> Found:
+    """The matches of each end as one: the earliest start, and every event that one of them marks, once.
+
+    They are in the order of their ends. What marks an event is not told any more.
+
+    >>> found = united(Found.of([(0, 2, [("x", 0), ("y", 2)]), (1, 2, [("x", 1), ("y", 2)])]))
+    >>> found.start.tolist(), found.end.tolist(), found.position.tolist()
+    ([0], [2], [0, 1, 2])
+    """
+    if not len(found):
+        return Found((), [frozenset()])
+    first = np.concatenate([[True], np.diff(found.end) != 0])
+    end = found.end[first]
+    row = np.repeat(np.cumsum(first) - 1, np.diff(found.offset))
+    # No match marks an event after its end: a row and a position are one number.
+    size = int(end[-1]) + 1
+    each = np.unique(row * size + found.position)
+    offset = np.searchsorted(each, np.arange(len(end) + 1) * size)
+    start = np.minimum.reduceat(found.start, np.flatnonzero(first))
+    piece = Piece(start, end, offset, each % size, np.zeros(len(each), dtype=np.uint16))
+    return Found((piece,), [frozenset()])

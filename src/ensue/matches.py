@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import importlib.util
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
@@ -30,7 +31,57 @@ if TYPE_CHECKING:
     import polars
 
 
-class Matches:
+class Rows(ABC):
+    """A result that is shown as rows: as tables of several libraries, one dict a row, and a short text for people."""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """How many rows there are."""
+
+    @abstractmethod
+    def to_arrow(self) -> pa.Table:
+        """All rows."""
+
+    @abstractmethod
+    def _head(self) -> pa.Table:
+        """The first rows; the rest is not made for it."""
+
+    @abstractmethod
+    def _counted(self) -> str:
+        """How many there are of what, in words."""
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """One dict a row, with the columns of `to_arrow`."""
+        for batch in self.to_arrow().to_batches(max_chunksize=1000):
+            yield from rows_of(pa.Table.from_batches([batch]))
+
+    def to_pandas(self) -> pandas.DataFrame:
+        _need("pandas")
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> polars.DataFrame:
+        _need("polars")
+        import polars
+
+        frame = polars.from_arrow(self.to_arrow())
+        assert isinstance(frame, polars.DataFrame)
+        return frame
+
+    def __repr__(self) -> str:
+        return as_text(self._head(), self._counted())
+
+    def _repr_html_(self) -> str:
+        head = self._head()
+        titles = "".join(f"<th>{html.escape(n)}</th>" for n in head.column_names)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(_cell(v))}</td>" for v in row.values()) + "</tr>"
+            for row in rows_of(head)
+        )
+        counted = html.escape(self._counted())
+        return f"<table><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table><p>{counted}</p>"
+
+
+class Matches(Rows):
     """The complex events that a query found, in the order of their ends.
 
     They are kept as positions in the stream; tables are built when they are asked for.
@@ -51,28 +102,11 @@ class Matches:
     def __len__(self) -> int:
         return len(self.start)
 
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        """One dict a match, with the columns of `to_arrow`."""
-        for batch in self.to_arrow().to_batches(max_chunksize=1000):
-            yield from rows_of(pa.Table.from_batches([batch]))
-
     # -- tables
 
     def to_arrow(self) -> pa.Table:
         """The partition columns, `start_time`, `end_time`, and one column an item."""
         return self._table
-
-    def to_pandas(self) -> pandas.DataFrame:
-        _need("pandas")
-        return self._table.to_pandas()
-
-    def to_polars(self) -> polars.DataFrame:
-        _need("polars")
-        import polars
-
-        frame = polars.from_arrow(self._table)
-        assert isinstance(frame, polars.DataFrame)
-        return frame
 
     @cached_property
     def _table(self) -> pa.Table:
@@ -150,37 +184,27 @@ class Matches:
 
     # -- for people
 
-    def __repr__(self) -> str:
-        return as_text(self._head(), len(self))
-
-    def _repr_html_(self) -> str:
-        head = self._head()
-        titles = "".join(f"<th>{html.escape(n)}</th>" for n in head.column_names)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(_cell(v))}</td>" for v in row.values()) + "</tr>"
-            for row in rows_of(head)
-        )
-        counted = html.escape(_count(len(self)))
-        return f"<table><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table><p>{counted}</p>"
-
     def _head(self) -> pa.Table:
-        """The first rows; the rest is not made for it."""
         first = self._found.in_order(np.arange(min(SHOWN, len(self))))
         return Matches(self._checked, self._stream, first).to_arrow()
 
+    def _counted(self) -> str:
+        return count_of(len(self), "match", "matches")
 
-def as_text(head: pa.Table, count: int) -> str:
-    """The first rows of so many matches, as people read them."""
+
+def as_text(head: pa.Table, counted: str) -> str:
+    """The first rows, as people read them, and how many there are in words."""
     names = head.column_names
     rows = [[_cell(v) for v in row.values()] for row in rows_of(head)]
     widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
     lines = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in [names, *rows]]
     lines.insert(1, "  ".join("-" * w for w in widths))
-    return "\n".join([*lines, _count(count)])
+    return "\n".join([*lines, counted])
 
 
-def _count(count: int) -> str:
-    found = f"{count:,} match{'' if count == 1 else 'es'}"
+def count_of(count: int, one: str, many: str) -> str:
+    """So many of what, and how many of them are shown."""
+    found = f"{count:,} {one if count == 1 else many}"
     return f"{found}, the first {SHOWN} shown" if count > SHOWN else found
 
 

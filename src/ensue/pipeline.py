@@ -1,6 +1,6 @@
 """The stages of a query in order: read this file first.
 
-    text  --parse-->  AST  --check-->  Checked  --engine(EventStream)-->  Found  -->  Matches
+    text  --parse-->  AST  --check-->  Checked  --engine(EventStream)-->  Found  -->  Matches, or Detections
 
 and inside the automaton engine
 
@@ -13,13 +13,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypedDict, Unpack
 
 from ensue import engine as automaton
 from ensue import reference
+from ensue.detections import Detections
 from ensue.errors import DataError, EngineError, ProblemKind, QueryError, did_you_mean, listed
 from ensue.events import EventStream, log, read_events
-from ensue.found import Found
+from ensue.found import Found, united
 from ensue.item_lookback import ItemLookBack
 from ensue.language import ast
 from ensue.logic.check import Checked, check
@@ -35,14 +37,24 @@ Progress = Callable[[int, int], None]
 LONG = 10_000
 
 
-def evaluate_auto(checked: Checked, stream: EventStream, progress: Progress | None = None) -> Found:
+def evaluate_auto(
+    checked: Checked, stream: EventStream, progress: Progress | None = None, *, union: bool = False
+) -> Found:
     """By the automaton engine where it evaluates the query, else by the reference."""
     plan = plan_or_reason(checked)
     if isinstance(plan, Plan):
-        return automaton.run_plan(plan, stream, progress=progress)
+        return automaton.run_plan(plan, stream, progress=progress, union=union)
     level = logging.WARNING if len(stream) >= LONG else logging.INFO
     log.log(level, "%s: the reference evaluates it, which is exact and slow on long streams", plan)
-    return reference.evaluate(tied(checked), stream, progress)
+    return evaluate_by_reference(tied(checked), stream, progress, union=union)
+
+
+def evaluate_by_reference(
+    checked: Checked, stream: EventStream, progress: Progress | None = None, *, union: bool = False
+) -> Found:
+    """By the meaning itself."""
+    found = reference.evaluate(checked, stream, progress)
+    return united(found) if union else found
 
 
 def plan_or_reason(checked: Checked) -> Plan | str:
@@ -55,8 +67,18 @@ def plan_or_reason(checked: Checked) -> Plan | str:
         return e.problems[0].message
 
 
-#: Every engine by name. Each takes a checked query and a stream, and gives the same complex events.
-ENGINES = {"auto": evaluate_auto, "automaton": automaton.evaluate, "reference": reference.evaluate}
+#: Every engine by name. Each takes a checked query and a stream, and gives the same complex events; with `union`, those
+#: of an end as one.
+ENGINES = {"auto": evaluate_auto, "automaton": automaton.evaluate, "reference": evaluate_by_reference}
+
+
+class Reading(TypedDict):
+    """How events are read as a stream: see `Query.run`."""
+
+    time: str | None
+    type: str | None
+    unit: str | None
+    tiebreak: str | None
 
 
 def run(
@@ -64,26 +86,51 @@ def run(
     text: str,
     events: Any,
     *,
-    time: str | None,
-    type: str | None,
-    unit: str | None,
-    tiebreak: str | None,
     engine: str,
     progress: Progress | None = None,
+    **reading: Unpack[Reading],
 ) -> Matches:
     """All stages after parsing: check against the events' schema, evaluate, wrap the result."""
     evaluate = _engine(engine)
     check(query, text)  # what is wrong with the query alone is told before any data is read
-    used = attributes_used(query)
-    stream = read_events(events, query.streams, time=time, type=type, unit=unit, tiebreak=tiebreak, used=used)
-    checked: Checked = check(query, text, stream.schema)
-    if stream.tick is None and classify(query).uses_time:
-        raise DataError(no_unit(time))
+    checked, stream = read(query, text, events, attributes_used(query), reading)
     found = evaluate(checked, stream, progress)
     if not len(found):
         _tell_of_unknown_types(query, stream)
     look_back = ItemLookBack(checked)
     return Matches(look_back.checked, look_back.extended(stream), found)
+
+
+def detect(
+    query: ast.Query,
+    text: str,
+    events: Any,
+    *,
+    engine: str,
+    progress: Progress | None = None,
+    **reading: Unpack[Reading],
+) -> Detections:
+    """The same where it is only asked at which events a match ends, and which events took part."""
+    evaluate = _engine(engine)
+    check(query, text)
+    # No whole event is shown, so that its other attributes need not be read.
+    items = tuple(i for i in query.items or () if not isinstance(i.expression, ast.Name))
+    checked, stream = read(query, text, events, attributes_used(replace(query, items=items)), reading)
+    found = evaluate(checked, stream, progress, union=True)
+    if not len(found):
+        _tell_of_unknown_types(query, stream)
+    return Detections(checked, stream, found)
+
+
+def read(
+    query: ast.Query, text: str, events: Any, used: frozenset[str] | None, reading: Reading
+) -> tuple[Checked, EventStream]:
+    """The query checked against the events' schema, and the events as a stream."""
+    stream = read_events(events, query.streams, used=used, **reading)
+    checked = check(query, text, stream.schema)
+    if stream.tick is None and classify(query).uses_time:
+        raise DataError(no_unit(reading["time"]))
+    return checked, stream
 
 
 def _tell_of_unknown_types(query: ast.Query, stream: EventStream) -> None:

@@ -2,6 +2,10 @@
 
 import pytest
 
+from ensue.algebra import Detector
+from ensue.automata.printer import print_deterministic
+from ensue.errors import EngineError
+
 
 def T(id, value):
     return {"type": "T", "id": id, "value": value}
@@ -111,3 +115,82 @@ def test_figure_3_window_of_two_and_of_three(supports, w, expected):
     """
     stream = [T(1, 20), T(1, 21), H(1, 70)]
     assert supports(f"SELECT * FROM S WHERE {EXPRESSION_1} WITHIN {w} EVENTS", stream) == expected
+
+
+def test_figure_3b_the_deterministic_automaton_for_a_window_of_two():
+    """Section 6, Figure 3b: the states {q_s}, {q_s, q_f} and {q_s, q_ff'}, which are 0, 1 and 2 here, and one register.
+
+    With f := type = T and f' := type = H and id = r1.id, the min-terms are f, not f from 0 and 2; and f, f', neither of
+    them from 1, where f and f' exclude each other. An H of another id and what is neither T nor H are told apart here.
+    """
+    automaton = Detector.of(f"{EXPRESSION_1} WITHIN 2 EVENTS").automaton
+    assert (automaton.size, automaton.registers, automaton.ends) == (3, ["$1.1"], {2: (0, 1)})
+    assert print_deterministic(automaton) == [
+        "0 -> 1  T / T, x; $1.1 := id",
+        "0 -> 0  not(T) /",
+        "1 -> 2* H & $1.1 = id / H, y  took part: -1, 0",
+        "1 -> 0  H & not($1.1 = id) /",
+        "1 -> 1  T / T, x; $1.1 := id",
+        "1 -> 0  not(H) & not(T) /",
+        "2 -> 1  T / T, x; $1.1 := id",
+        "2 -> 0  not(T) /",
+    ]
+
+
+def test_figure_3_a_window_of_three_takes_two_registers():
+    """Section 6: for w = 3 there are "at most two registers, if two consecutive T events appear before an H event"."""
+    automaton = Detector.of(f"{EXPRESSION_1} WITHIN 3 EVENTS").automaton
+    assert automaton.registers == ["$1.1", "$1.2"]
+    twice = [s for s in automaton.steps if len(s.writes) == 2]
+    assert [(*map(str, s.writes),) for s in twice] == [("$1.1 := id", "$1.2 := $1.1")] * 2
+
+
+@pytest.mark.parametrize(
+    ("stream", "expected"),
+    [
+        ([T(1, 20), T(2, 21), H(1, 70)], (0, 2)),
+        ([T(1, 20), T(2, 21), H(2, 70)], (1, 2)),
+        ([T(1, 20), T(1, 21), H(1, 70)], (0, 1, 2)),
+        ([T(1, 20), T(2, 21), H(3, 70)], None),
+    ],
+)
+def test_figure_3_two_runs_at_once(stream, expected):
+    """Section 6 and Algorithms 5 to 8, w = 3: the T that has the id of the H took part, and no other event.
+
+    As printed, neither holds. The loop on the start state (Algorithm 5, line 4) lets the second T take q_s -> q_f
+    again, which writes r1, while the run in q_ft still has the first T there: the first stream would be missed. And
+    Algorithm 8, line 20, outputs a mark for every T, so that the T of the other id would be in the union.
+    """
+    found = Detector.of(f"{EXPRESSION_1} WITHIN 3 EVENTS").detect(stream, time=None)
+    assert found == [None, None, expected]
+
+
+@pytest.mark.parametrize(
+    ("w", "expected"),
+    [
+        (2, {}),
+        (3, {3: (1, 3)}),
+        (4, {3: (0, 1, 3), 4: (1, 4)}),
+        (5, {3: (0, 1, 3), 4: (0, 1, 4)}),
+    ],
+)
+def test_theorem_14_the_union_of_the_matches(w, expected):
+    """Section 6, Theorem 14, with Definition 11: the one match of the deterministic automaton at each position is the
+    union of those of `test_section_6_window`, over Table 1.
+    """
+    found = Detector.of(f"{EXPRESSION_1} WITHIN {w} EVENTS").detect(S, time=None)
+    assert {k: union for k, union in enumerate(found) if union is not None} == expected
+
+
+@pytest.mark.parametrize("expression", [EXPRESSION_2, EXPRESSION_3])
+def test_definition_3_what_is_not_bounded_has_none(expression):
+    """Section 3.2: an automaton for (2) or (3) "would need to store all the T events"."""
+    with pytest.raises(EngineError, match="the pattern is not bounded: of any number of events, the id of each"):
+        Detector.of(f"{expression} WITHIN 5 EVENTS")
+
+
+def test_expression_5_is_bounded():
+    """Section 5, expression (5), over a stream of our own, within 3 events. By hand: 0 with 2, and 1 with 3."""
+    stream = [T(1, -41), T(2, 51), T(1, 20), T(2, 20), T(1, 20)]
+    found = Detector.of(f"{EXPRESSION_5} WITHIN 3 EVENTS").detect(stream, time=None)
+    assert found == [None, None, (0, 2), (1, 3), None]

@@ -82,6 +82,19 @@ def test_explain(folder):
     assert command("explain", "bad.sql") == (1, b"", TOLD)
 
 
+def test_explain_deterministic(folder):
+    text = "SELECT * FROM S WHERE A AS x : B AS y FILTER x.v = y.v WITHIN 2 EVENTS"
+    (folder / "windowed.sql").write_text(text)
+    code, shown, _ = command("explain", "windowed.sql", "--deterministic")
+    assert code == 0
+    assert shown.decode() == ensue.query(text).explain(deterministic=True) + "\n"
+    assert "\ndeterministic\n  3 states, 8 transitions, 1 register\n  0 -> 1  A / A, x; $1.1 := v\n" in shown.decode()
+    code, shown, _ = command("explain", "good.sql", "--deterministic")
+    assert code == 0
+    reason = "without a window every event may have to be remembered; add WITHIN n EVENTS"
+    assert shown.decode().endswith(f"\ndeterministic\n  there is no deterministic automaton: {reason}\n")
+
+
 def test_text_that_is_not_utf_8(folder):
     code, _, told = command("check", "-", input=b"SELECT \xff")
     assert code == 1

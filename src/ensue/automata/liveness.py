@@ -30,19 +30,22 @@ def analysed(automaton: Automaton) -> Memory:
     return Memory(_live(automaton), _stored(automaton))
 
 
-def shared(automaton: Automaton) -> Automaton:
+def shared(automaton: Automaton, is_float: Callable[[ast.Expression], bool] = lambda _: False) -> Automaton:
     """The automaton with one register for those in which the same is stored everywhere.
 
-    `x.id = y.id AND x.id = z.id` compares twice with the same value.
+    `x.id = y.id AND x.id = z.id` compares twice with the same value. What is compared with a float somewhere is a float
+    in its register, and compared with whole numbers exactly in another.
     """
     if len(automaton.registers) < 2:
         return automaton
     stored: dict[Register, set[tuple[int, Action]]] = {r: set() for r in sorted(automaton.registers)}
+    floats: set[Register] = set()
     for number, t in enumerate(automaton.transitions):
         for a in writes_of(t.actions):
             stored[a.register].add((number, replace(a, register="")))
-    first: dict[frozenset[tuple[int, Action]], Register] = {}
-    return automaton.renamed({r: first.setdefault(frozenset(all_), r) for r, all_ in stored.items()})
+        floats |= {a.register for a in t.actions if isinstance(a, Check | Store) and a.value and is_float(a.value)}
+    first: dict[tuple[frozenset[tuple[int, Action]], bool], Register] = {}
+    return automaton.renamed({r: first.setdefault((frozenset(all_), r in floats), r) for r, all_ in stored.items()})
 
 
 def pruned(automaton: Automaton) -> Automaton:
@@ -104,10 +107,8 @@ def _live(automaton: Automaton) -> dict[int, Registers]:
 
 
 def _read(actions: Iterable[Action]) -> Registers:
-    cleared = {a.register for a in actions if isinstance(a, Clear)}
-    checked = {a.register for a in actions if isinstance(a, Check | Since)}
-    compared = {a.register for a in actions if isinstance(a, Store) and a.keep is not Keep.NEW}
-    return frozenset(checked | (compared - cleared))
+    """The registers that are checked. What is kept if it is less is read too, but only for what counts after that."""
+    return frozenset(a.register for a in actions if isinstance(a, Check | Since))
 
 
 def _replaced(actions: Iterable[Action]) -> Registers:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ensue.automata.build.project import HIDDEN
+from ensue.automata.deterministic import DeterministicAutomaton
 from ensue.automata.determinize import Determinizer, Subset
 from ensue.automata.memory import Actions, conditions_of, writes_of
 from ensue.automata.model import Automaton, Marks, Transition
@@ -83,3 +84,21 @@ def _marks(marks: Marks) -> str:
 
 def _subset(subset: Subset) -> str:
     return "{" + ",".join(map(str, sorted(subset))) + "}"
+
+
+def print_deterministic(automaton: DeterministicAutomaton) -> list[str]:
+    """One line a transition. Where a match ends, the target is starred and it is said which events took part.
+
+    0 is the event of the transition and -1 the one before it; `$1.2` is value 1 of the event two before it.
+    """
+    lines = []
+    for step in automaton.steps:
+        text = print_guard(step.guard)
+        outcomes = [str(c) if holds else f"not({c})" for c, holds in sorted(step.outcomes, key=str)]
+        when = " & ".join(outcomes if text == "true" and outcomes else [text, *outcomes])
+        effects = "; ".join(e for e in (_marks(step.marks), *map(str, step.writes)) if e)
+        ended = automaton.ends.get(step.target)
+        target = f"{step.target}{' ' if ended is None else '*'}"
+        took_part = "" if ended is None else f"  took part: {', '.join(str(-k) for k in reversed(ended)) or 'none'}"
+        lines.append(f"{step.source} -> {target.ljust(3)}{when} / {effects}".rstrip() + took_part)
+    return lines

@@ -33,6 +33,7 @@ from ensue.kernels.jit import kernel
 from ensue.kernels.ordered import NODES_A_CALL
 from ensue.kernels.remember import Columns, Memory, prepare
 from ensue.kernels.select import CHOOSE_ALL, CHOOSE_MAX, compare, keep_best
+from ensue.kernels.unite import ENDS_NOTHING, NO_ROOM, TOO_DEEP, put_in_order, walk
 
 # Why the evaluator stopped.
 DONE, NEEDS_PROGRAM, NEEDS_NODES, NEEDS_OUTPUT, NEEDS_STACK = 0, 1, 2, 3, 4
@@ -41,7 +42,8 @@ DONE, NEEDS_PROGRAM, NEEDS_NODES, NEEDS_OUTPUT, NEEDS_STACK = 0, 1, 2, 3, 4
 UNKNOWN, NO_CHANGE = -1, 0
 
 # The registers: where the evaluator is.
-CURSOR, REPORTING, NODE, DEPTH, STACKED, REPORTED, EPOCH, MATCHES, POSITIONS, NEEDED, PREPARED, REGISTERS = range(12)
+CURSOR, REPORTING, NODE, DEPTH, STACKED, REPORTED, EPOCH, MATCHES, POSITIONS, NEEDED, PREPARED, WALK = range(12)
+REGISTERS = 12
 
 # CONSUME BY
 CONSUME_NONE, CONSUME_PARTITION, CONSUME_ANY = 0, 1, 2
@@ -97,10 +99,14 @@ class Rules(NamedTuple):
     consume: int
     choose: int  # the selector that has a choice left at the end of a match
     hidden: int  # the mark of events that only this choice looks at
+    union: bool  # whether the matches of an end are reported as one: all events that took part
 
 
 class Output(NamedTuple):
-    """Match `m` has the marked events from `offset[m]` to `offset[m + 1]`, in stream order."""
+    """Match `m` has the marked events from `offset[m]` to `offset[m + 1]`, in stream order.
+
+    Where the matches of an end are reported as one, `start` is that of the earliest, and `mark` is not written.
+    """
 
     start: Any  # int64[matches]
     end: Any
@@ -115,6 +121,7 @@ class Stack(NamedTuple):
     node: Any  # int64[]
     depth: Any
     path: Any
+    seen: Any  # int64[nodes], where matches are reported as one: the last walk that came by each node
 
 
 @kernel
@@ -215,22 +222,40 @@ def advance(
                 report_source, sources, row = tables.report_source, slots, k
             else:
                 report_source, sources, row = memory.report_place, memory.selected, 0
-            status = _report(
-                report_source,
-                sources,
-                row,
-                tables,
-                nodes,
-                seconds,
-                stack,
-                output,
-                registers,
-                rules,
-                p,
-                position,
-                low,
-                low_second,
-            )
+            status: int
+            if rules.union:
+                status = _report_union(
+                    report_source,
+                    sources,
+                    row,
+                    tables,
+                    nodes,
+                    seconds,
+                    stack,
+                    output,
+                    registers,
+                    p,
+                    position,
+                    low,
+                    low_second,
+                )
+            else:
+                status = _report(
+                    report_source,
+                    sources,
+                    row,
+                    tables,
+                    nodes,
+                    seconds,
+                    stack,
+                    output,
+                    registers,
+                    rules,
+                    p,
+                    position,
+                    low,
+                    low_second,
+                )
             if status != DONE:
                 registers[CURSOR] = i
                 return status
@@ -430,6 +455,59 @@ def _report(
     registers[STACKED], registers[REPORTED] = stacked, reported
     registers[MATCHES], registers[POSITIONS] = match, place
     return status
+
+
+@kernel
+def _report_union(
+    report_source: Any,
+    slots: Any,
+    k: int,
+    tables: Tables,
+    nodes: Any,
+    seconds: Any,
+    stack: Stack,
+    output: Output,
+    registers: Any,
+    p: int,
+    position: int,
+    low: int,
+    low_second: int,
+) -> int:
+    """Writes the events of all complex events that end here as one; begun again from the first where room was short."""
+    match, place = registers[MATCHES], registers[POSITIONS]
+    if match == len(output.start):
+        return NEEDS_OUTPUT
+    registers[WALK] += 1
+    end = walk(
+        report_source,
+        tables.report_mark,
+        tables.first_report[p],
+        tables.first_report[p + 1],
+        slots,
+        k,
+        nodes,
+        seconds,
+        stack.node,
+        stack.seen,
+        registers[WALK],
+        output.start,
+        match,
+        output.position,
+        place,
+        position,
+        low,
+        low_second,
+    )
+    if end == NO_ROOM:
+        return NEEDS_OUTPUT
+    if end == TOO_DEEP:
+        return NEEDS_STACK
+    if end != ENDS_NOTHING:
+        end = put_in_order(output.position, place, end)
+        output.end[match] = position
+        output.offset[match + 1] = end
+        registers[MATCHES], registers[POSITIONS], registers[REPORTED] = match + 1, end, 1
+    return DONE
 
 
 @kernel

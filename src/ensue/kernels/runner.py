@@ -122,7 +122,7 @@ class Evaluator:
     """Steps over batches and keeps the partial matches. Several can share one reader, each with its own part.
 
     `share` and `shares`: of a query with partitions, only those whose number leaves this remainder are evaluated;
-    `shares` is a power of two.
+    `shares` is a power of two. With `union` the matches of an end are found as one, which has all their events.
     """
 
     def __init__(
@@ -134,6 +134,7 @@ class Evaluator:
         share: int = 0,
         shares: int = 1,
         configurations: int = 4096,
+        union: bool = False,
     ) -> None:
         make_ready()
         self.plan = plan
@@ -154,6 +155,7 @@ class Evaluator:
             consume=_CONSUME[plan.query.consume],
             choose=_CHOOSE[plan.chooses],
             hidden=plan.marks.index(_HIDDEN) if _HIDDEN in plan.marks else 0,
+            union=union,
         )
         second = plan.window.events is not None and ticks is not None
         self.arena = new_arena(_FIRST_NODES, second=second, registers=registers)
@@ -169,7 +171,8 @@ class Evaluator:
         self.registers = np.zeros(evaluate.REGISTERS, dtype=np.int64)
         self.registers[evaluate.NODE] = NOTHING
         self.latest = int(evaluate.NO_BOUND)  # the time of the last event seen
-        self._stack = Stack(*(np.empty(256, dtype=np.int64) for _ in Stack._fields))
+        pending, depth, path = (np.empty(256, dtype=np.int64) for _ in range(3))
+        self._stack = Stack(pending, depth, path, seen=_NOTHING)
         self._output = _new_output(_FIRST_OUTPUT)
 
     def step(self, batch: Batch, report_from: int = 0) -> Found:
@@ -180,6 +183,8 @@ class Evaluator:
         while True:
             if len(self._scratch) < self.partitions.slots.shape[1]:
                 self._scratch = np.empty(self.partitions.slots.shape[1], dtype=np.int64)
+            if self.rules.union and len(self._stack.seen) < len(self.arena.node):
+                self._stack = self._stack._replace(seen=np.zeros(len(self.arena.node), dtype=np.int64))
             status = evaluate.advance(
                 self.programs.tables(),
                 self.arena,
@@ -233,12 +238,19 @@ class Evaluator:
                 self._check_output(pieces)
                 self._renew_output(pieces)
             case evaluate.NEEDS_STACK:
-                self._stack = Stack(*(np.concatenate([part, np.empty_like(part)]) for part in self._stack))
+                *parts, seen = self._stack
+                node, depth, path = (np.concatenate([part, np.empty_like(part)]) for part in parts)
+                self._stack = Stack(node, depth, path, seen)
 
     def _check_output(self, pieces: list[Piece]) -> None:
         """Refuses more than memory can be expected to hold, while there is still some left to say so."""
         written = int(self.registers[evaluate.POSITIONS])
         if written + sum(len(p.position) for p in pieces) > MOST_MARKED:
+            if self.rules.union:
+                raise EngineError(
+                    f"more than {MOST_MARKED:,} events took part in the matches that end at those of one batch: bound "
+                    "them with WITHIN"
+                )
             matches = int(self.registers[evaluate.MATCHES]) + sum(len(p.start) for p in pieces)
             raise EngineError(
                 f"one batch of events has more than {matches:,} matches: bound them with WITHIN, with LIMIT, or with a "
@@ -360,13 +372,16 @@ class Evaluator:
 class Runner:
     """One query over one stream that arrives in batches. `push` gives the matches that end in each.
 
-    `given`: the bits of the predicates that come evaluated with the events, in `EventStream.words`.
+    `given`: the bits of the predicates that come evaluated with the events, in `EventStream.words`. With `union` the
+    matches of an end are found as one, which has all their events.
     """
 
-    def __init__(self, plan: Plan, tick: int | None, *, given: int = 0, configurations: int = 4096) -> None:
+    def __init__(
+        self, plan: Plan, tick: int | None, *, given: int = 0, configurations: int = 4096, union: bool = False
+    ) -> None:
         self.plan = plan
         self.reader = Reader(plan, tick, given)
-        self.evaluator = Evaluator(plan, tick, self.reader, configurations=configurations)
+        self.evaluator = Evaluator(plan, tick, self.reader, configurations=configurations, union=union)
         self.position = 0
         self._kept = (0, 0)  # how many keys and texts stayed when idle ones were last dropped
         #: What a saved state must have been made with: the query, its automaton, the unit of its times.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -27,6 +28,7 @@ from ensue.logic.types import Typing
 from ensue.logic.window import Window, bounded, peel_windows
 from ensue.rewrite import RULES, rewrite
 from ensue.rewrite.lift_windows import lift_windows
+from ensue.schema import Kind
 
 #: Marks are stored in 16 bits and predicates of an event in one word.
 MAX_MARKS = 2**16 - 1
@@ -98,6 +100,18 @@ class Plan:
         """Whether some of what the automaton reports is not reported in the end: it counts no matches then."""
         return bool(self.related) or self.ambiguous
 
+    @property
+    def decided_last(self) -> str:
+        """What is decided among the matches of an end once they are written out, in words; mostly nothing is.
+
+        Otherwise the match structure itself tells which events took part in them.
+        """
+        if self.chooses is not None:
+            return f"{self.chooses} chooses among those of an end"
+        if self.related:
+            return "conditions are judged on whole ones"
+        return "LIMIT takes some of those of an end" if self.query.limit is not None else ""
+
     @cached_property
     def fingerprint(self) -> str:
         """Tells plans apart whose saved states must not be mixed: other queries, and other rewritings of the same."""
@@ -105,11 +119,16 @@ class Plan:
         return hashlib.sha256("\n".join(texts).encode()).hexdigest()
 
 
-def compile_plan(checked: Checked, *, rewriting: bool = True) -> Plan:
-    """The plan of a query; raises QueryError where the automaton engine does not evaluate a part of it."""
+def compile_plan(checked: Checked, *, rewriting: bool = True, tying: bool = True) -> Plan:
+    """The plan of a query; raises QueryError where the automaton engine does not evaluate a part of it.
+
+    Without `tying`, no equality between events becomes a partition: registers check them all.
+    """
+    for absence in ast.find(checked.query.pattern, ast.NotAfter):
+        raise _refusal(checked, Unsupported(absence, "an absence with a deadline"))
     steps = [("as written", checked.query.pattern)]
     own_keys = bool(checked.query.partition)
-    checked = _step(steps, "tie by equality", tied(checked, counting=not own_keys)) if rewriting else checked
+    checked = _step(steps, "tie by equality", tied(checked, counting=not own_keys)) if rewriting and tying else checked
     checked, related = _without_relations(checked)
     _step(steps, "move relations", checked)
     steps += rewrite(checked.query.pattern, RULES if rewriting else ())[1:]
@@ -118,7 +137,7 @@ def compile_plan(checked: Checked, *, rewriting: bool = True) -> Plan:
         selector, pattern = peel_selector(query, steps[-1][1])
         pattern, window = peel_windows(pattern)
         window = bounded(window, pattern)
-        automaton, chooses = pruned(shared(build(pattern))), None
+        automaton, chooses = pruned(shared(build(pattern), _is_float(checked))), None
         if selector is ast.Selector.STRICT:
             automaton = strict.construct(automaton)
         elif selector in CHOOSING and not select_.is_settled(selector, pattern):
@@ -140,9 +159,13 @@ def compile_plan(checked: Checked, *, rewriting: bool = True) -> Plan:
             raise Unsupported(query, f"a query with more than {MAX_MARKS} different sets of marks")
         return plan
     except (Unsupported, NotUnary) as e:
-        message = f"the automaton engine does not evaluate {e.what}"
-        problem = Problem(ProblemKind.UNSUPPORTED, message, e.part.span, "engine='auto' takes one that does")
-        raise QueryError(checked.text, [problem]) from None
+        raise _refusal(checked, e) from None
+
+
+def _refusal(checked: Checked, e: Unsupported | NotUnary) -> QueryError:
+    message = f"the automaton engine does not evaluate {e.what}"
+    problem = Problem(ProblemKind.UNSUPPORTED, message, e.part.span, "engine='auto' takes one that does")
+    return QueryError(checked.text, [problem])
 
 
 def _select(
@@ -166,6 +189,12 @@ def _select(
         return select_.construct_by_start(selector, p), selector
     except TooLarge:
         return p, selector  # every match is a candidate then: as slow as reporting them all
+
+
+def _is_float(checked: Checked) -> Callable[[ast.Expression], bool]:
+    """Says of expressions over bare attributes whether they are floats, where the schema is known."""
+    typing = Typing(checked.schema)
+    return lambda e: (type_ := typing.infer(e)) is not None and type_.kind is Kind.FLOAT
 
 
 def _check_registers(plan: Plan) -> None:

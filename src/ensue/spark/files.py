@@ -13,7 +13,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from ensue.errors import DataError
-from ensue.matches import SHOWN, as_text
+from ensue.matches import SHOWN, as_text, count_of
 from ensue.parcel import table_bytes, table_of
 from ensue.spark.packing import Batches, gathered
 from ensue.spark.types import arrow_schema
@@ -77,7 +77,7 @@ class SparkMatches:
 
     def __repr__(self) -> str:
         count = self._kept.count()
-        return as_text(self._in_order.limit(SHOWN).toArrow(), count)
+        return as_text(self._in_order.limit(SHOWN).toArrow(), count_of(count, "match", "matches"))
 
 
 def _as_blobs(batches: Batches) -> Batches:

@@ -1,0 +1,55 @@
+"""What the conditions of an automaton come to at one event, by the reference: for automata run in plain Python."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ensue.automata.memory import Check, Condition
+from ensue.automata.predicates import Guard, Predicate, Test, TypeIs
+from ensue.events import EventStream
+from ensue.language import ast
+from ensue.reference.expressions import Events, Expressions, Scope, binary
+
+#: What a register holds before anything is stored in it.
+NOTHING = object()
+
+
+class AtEvent:
+    """Guards, values and checks over the events of a stream, each looked at once."""
+
+    def __init__(self, stream: EventStream, substreams: Sequence[Sequence[int]]) -> None:
+        self._stream = stream
+        self._events = Events(stream, substreams)
+        self._expressions = Expressions(self._events)
+        self._truth: dict[tuple[Predicate, int], bool] = {}
+        self._values: dict[tuple[ast.Expression, int], Any] = {}
+
+    def holds(self, guard: Guard, k: int) -> bool:
+        return all(self._is_true(p, k) == positive for p, positive in guard)
+
+    def _is_true(self, p: Predicate, k: int) -> bool:
+        if (p, k) not in self._truth:
+            if isinstance(p, TypeIs):
+                self._truth[p, k] = self._events.types[k] == p.name
+            else:
+                assert isinstance(p, Test)
+                self._truth[p, k] = self.value(p.expression, k) is True
+        return self._truth[p, k]
+
+    def value(self, e: ast.Expression | None, k: int) -> Any:
+        """What the expression, over bare attributes, gives at the event; without one, the event's time."""
+        if e is None:
+            return int(self._stream.times[k])
+        if (e, k) not in self._values:
+            self._values[e, k] = self._expressions.value(e, Scope(here=k))
+        return self._values[e, k]
+
+    def passes(self, c: Condition, stored: Any, k: int) -> bool:
+        """Whether a check holds of what is stored."""
+        if stored is NOTHING:
+            return True
+        if isinstance(c, Check):
+            return binary(c.operator, stored, self.value(c.value, k)) is True
+        assert self._stream.tick is not None, "a pattern that compares times needs a stream whose unit is known"
+        return c.interval.contains((int(self._stream.times[k]) - stored) * self._stream.tick)

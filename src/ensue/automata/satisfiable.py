@@ -1,0 +1,161 @@
+"""Whether a guard and outcomes of checks can hold at once: min-terms that cannot are not made.
+
+What is decided is the order of values. What registers hold, what an event has, and numbers that it is compared with are
+points on a line, of which some are said to be equal, different, or before others: such a set can hold if and only if
+no chain leads from a point to a point before it, nor from one to a different one and back. NULL and NaN are in no
+order, so that a check may fail though its opposite fails too; only of values for which some comparison holds is it
+known that they are neither. Times are in the order of their events, and the time since each lies in an interval or not.
+
+What is not decided: arithmetic (`v` and `v + 1` are two points), texts as constants, functions and disjunctions of one
+event, and what is known of registers from the way to a state. There a min-term may be made that never holds.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Hashable, Iterable
+from fractions import Fraction
+
+from ensue.automata.deterministic import Outcomes, age
+from ensue.automata.memory import Check, Since
+from ensue.automata.predicates import Guard, Test
+from ensue.language import ast
+from ensue.logic.classify import conjuncts_of
+
+_OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+#: Beyond, whole numbers are not compared exactly with floats.
+_EXACT = 2**53
+
+Point = Hashable
+#: A comparison of two points, and whether it holds.
+Comparison = tuple[Point, str, Point, bool]
+
+
+def can_hold(guard: Guard, outcomes: Outcomes) -> bool:
+    """Whether some event and some stored values satisfy all of them; True also where it is not decided.
+
+    >>> from ensue.language.parser import parse_expression
+    >>> below, same = (Check("$1.1", op, parse_expression("v")) for op in ("<", "="))
+    >>> can_hold(frozenset(), frozenset({(below, True), (same, True)}))
+    False
+    >>> can_hold(frozenset(), frozenset({(below, False), (same, False)}))
+    True
+    """
+    return _can_be_ordered([*_of_event(guard), *_of_registers(outcomes)]) and _can_be_timed(outcomes)
+
+
+def _of_registers(outcomes: Outcomes) -> list[Comparison]:
+    return [(c.register, c.operator, c.value, holds) for c, holds in outcomes if isinstance(c, Check)]
+
+
+def _of_event(guard: Guard) -> list[Comparison]:
+    """What the tests of an event say of its values and of numbers."""
+    found: list[Comparison] = []
+    for p, holds in guard:
+        if isinstance(p, Test):
+            parts = conjuncts_of(p.expression)
+            for e in parts if holds or len(parts) == 1 else ():
+                if isinstance(e, ast.Binary) and e.operator in _OPPOSITE and _is_number(e.right):
+                    found.append((e.left, e.operator, e.right, holds))
+    return found
+
+
+def _is_number(e: ast.Expression) -> bool:
+    number = isinstance(e, ast.Literal) and e.type in (ast.LiteralType.INTEGER, ast.LiteralType.FLOAT)
+    return number and abs(_number(e)) <= _EXACT
+
+
+def _number(e: Point) -> float:
+    assert isinstance(e, ast.Literal)
+    assert e.value is not None
+    return float(e.value)
+
+
+def _can_be_ordered(comparisons: list[Comparison]) -> bool:
+    if len(comparisons) < 2:
+        return True
+    numbers = {p for a, _, b, _ in comparisons for p in (a, b) if isinstance(p, ast.Expression) and _is_number(p)}
+    # `<>` holds for NaN as well, so it orders nothing.
+    ordered = numbers | {p for a, op, b, holds in comparisons if holds and op != "<>" for p in (a, b)}
+    after: dict[Point, set[Point]] = {}  # what is not before a point
+    strict: list[tuple[Point, Point]] = []
+    different: list[tuple[Point, Point]] = []
+    for a, op, b, holds in [*comparisons, *_between(numbers)]:
+        if a not in ordered or b not in ordered:
+            continue
+        said = op if holds else _OPPOSITE[op]
+        if said == "<>":
+            different.append((a, b))
+        if said in ("=", "<", "<="):
+            after.setdefault(a, set()).add(b)
+        if said in ("=", ">", ">="):
+            after.setdefault(b, set()).add(a)
+        if said in ("<", ">"):
+            strict.append((a, b) if said == "<" else (b, a))
+    return not any(_leads(b, a, after) for a, b in strict) and not any(
+        _leads(a, b, after) and _leads(b, a, after) for a, b in different
+    )
+
+
+def _between(numbers: Iterable[ast.Expression]) -> list[Comparison]:
+    """How the numbers compare, each with the next one."""
+    in_order = sorted(numbers, key=_number)
+    return [(a, "=" if _number(a) == _number(b) else "<", b, True) for a, b in itertools.pairwise(in_order)]
+
+
+def _leads(a: Point, b: Point, after: dict[Point, set[Point]]) -> bool:
+    seen, waiting = {a}, [a]
+    while waiting:
+        point = waiting.pop()
+        if point == b:
+            return True
+        new = after.get(point, set()) - seen
+        seen |= new
+        waiting += new
+    return False
+
+
+def _can_be_timed(outcomes: Outcomes) -> bool:
+    """Whether there are times since each event, longer the earlier it was: the shortest that do is looked for."""
+    asked = sorted(((c, holds) for c, holds in outcomes if isinstance(c, Since)), key=lambda x: age(x[0].register))
+    least = _AT_ONCE
+    for k in sorted({age(c.register) for c, _ in asked}):
+        own = [(c.interval, holds) for c, holds in asked if age(c.register) == k]
+        before = None
+        while least != before:
+            before = least
+            for interval, holds in own:
+                longer = _at_least(least, interval) if holds else _outside(least, interval)
+                if longer is None:
+                    return False
+                least = longer
+    return True
+
+
+#: A time in nanoseconds, and whether it is that long or a little longer.
+_Time = tuple[Fraction, bool]
+_AT_ONCE: _Time = (Fraction(0), False)
+
+
+def _at_least(time: _Time, interval: ast.Interval) -> _Time | None:
+    """The shortest time from this one on that lies in the interval."""
+    if interval.low is not None:
+        time = max(time, (interval.low.duration.nanoseconds(), not interval.low.inclusive))
+    return time if _not_above(time, interval) else None
+
+
+def _outside(time: _Time, interval: ast.Interval) -> _Time | None:
+    """The shortest time from this one on that does not lie in the interval."""
+    low = interval.low
+    if low is not None and time < (low.duration.nanoseconds(), not low.inclusive):
+        return time
+    if not _not_above(time, interval):
+        return time
+    return None if interval.high is None else (interval.high.duration.nanoseconds(), interval.high.inclusive)
+
+
+def _not_above(time: _Time, interval: ast.Interval) -> bool:
+    if interval.high is None:
+        return True
+    high = interval.high.duration.nanoseconds()
+    return time[0] < high or (time == (high, False) and interval.high.inclusive)
