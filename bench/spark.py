@@ -36,6 +36,7 @@ from bench.cpu import cpu_seconds
 from bench.report import RESULTS, commit, section
 from bench.spark_data import TYPES, events_of
 from ensue.spark import local_session
+from ensue.spark.crossing import compacted
 from ensue.spark.packing import PACKED, Packer
 from ensue.spark.run import BUCKETS, prepare
 
@@ -358,7 +359,7 @@ def steady(runs: list[Told]) -> dict[str, float]:
 def kept_only(frame: DataFrame, query: str) -> DataFrame:
     """What goes to a query's state and back, without the query: its packed events through the state store."""
     parsed = ensue.query(query)
-    packed = prepare(parsed.ast, query, frame).observed("floor").mapInArrow(Packer(BUCKETS), PACKED)
+    packed = compacted(prepare(parsed.ast, query, frame).observed("floor")).mapInArrow(Packer(BUCKETS), PACKED)
     return packed.groupBy("bucket").transformWithState(Keeper(), "bucket long", "Append", "EventTime")
 
 

@@ -132,10 +132,11 @@ class _Folded:
                     self._table[word] = self._number(int(word))
                 classes = self._table[words]
             return classes
-        distinct, places = np.unique(words, return_inverse=True)
-        numbers = [self._number(int(w)) for w in distinct]
-        folded: Classes = np.array(numbers, dtype=np.uint16)[places]
-        return folded
+        known = np.sort(np.array(self.words, dtype=self._word))
+        if not len(known) or not (known[np.searchsorted(known[:-1], words)] == words).all():
+            known = np.unique(words)
+        folded: Classes = np.array([self._number(int(w)) for w in known], dtype=np.uint16)
+        return folded[np.searchsorted(known, words)]
 
     def _number(self, word: int) -> int:
         if word not in self._class:

@@ -15,6 +15,7 @@ from ensue.matches import Matches
 from ensue.plan import Plan
 from ensue.related import finished
 from ensue.running import engine_for
+from ensue.spark.crossing import compacted
 from ensue.spark.layout import Layout, Slices
 from ensue.spark.packing import PACKED, Batches, Packer, gathered, unpacked
 from ensue.spark.recipe import SLICE, TIE, TIME, Recipe, in_order, travelling_name
@@ -30,12 +31,13 @@ def run_batch(travelling: DataFrame, layout: Layout, recipe: Recipe, result: T.S
     """The matches of the travelling columns."""
     if layout.slices is not None:
         buckets = int(travelling.sparkSession.conf.get("spark.sql.shuffle.partitions", "200") or 200)
-        packed = travelling.mapInArrow(Packer(buckets, layout.slices), PACKED)
+        packed = compacted(travelling).mapInArrow(Packer(buckets, layout.slices), PACKED)
         return packed.repartition("bucket").mapInArrow(EvaluateSlices(recipe.by_slice, recipe, layout.slices), result)
     came = travelling.withColumn(_CAME, F.monotonically_increasing_id())
     shared = came.repartition(1) if layout.one_task else came.repartition(*map(travelling_name, layout.keys))
     order = [F.col(c).asc_nulls_last() for c in (TIME, TIE, _CAME) if c in shared.columns]
-    return shared.sortWithinPartitions(*order).drop(_CAME).mapInArrow(EvaluateSorted(recipe), result)
+    ordered = shared.sortWithinPartitions(*order).drop(_CAME)
+    return compacted(ordered).mapInArrow(EvaluateSorted(recipe), result)
 
 
 @dataclass(frozen=True)

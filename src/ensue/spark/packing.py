@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from ensue.events import as_integers
 from ensue.parcel import table_bytes, table_of
+from ensue.spark.crossing import restored
 from ensue.spark.layout import Slices
 from ensue.spark.recipe import HASH, SLICE, TIME
 
@@ -29,7 +30,7 @@ _ROWS = 1 << 18
 
 
 def gathered(batches: Iterable[pa.RecordBatch], rows: int = _ROWS) -> Iterator[pa.Table]:
-    """Small batches as tables of at least so many rows, with times in UTC: Spark gives them in the session's zone."""
+    """Small batches as tables of at least so many rows, as they were before they crossed to Python."""
     waiting: list[pa.RecordBatch] = []
     count = 0
     for batch in batches:
@@ -37,30 +38,10 @@ def gathered(batches: Iterable[pa.RecordBatch], rows: int = _ROWS) -> Iterator[p
             waiting.append(batch)
             count += batch.num_rows
         if count >= rows:
-            yield _in_utc(pa.Table.from_batches(waiting))
+            yield restored(pa.Table.from_batches(waiting))
             waiting, count = [], 0
     if waiting:
-        yield _in_utc(pa.Table.from_batches(waiting))
-
-
-def _in_utc(table: pa.Table) -> pa.Table:
-    """The same instants: no function of time, and no state, depends on a session's setting."""
-    schema = pa.schema([f.with_type(_type_in_utc(f.type)) for f in table.schema])
-    return table if schema.equals(table.schema) else table.cast(schema)
-
-
-def _type_in_utc(type_: pa.DataType) -> pa.DataType:
-    is_ = pa.types
-    if is_.is_timestamp(type_) and type_.tz is not None:
-        return pa.timestamp(type_.unit, "UTC")
-    if is_.is_list(type_):
-        return pa.list_(type_.value_field.with_type(_type_in_utc(type_.value_type)))
-    if is_.is_struct(type_):
-        return pa.struct([f.with_type(_type_in_utc(f.type)) for f in type_])
-    if is_.is_map(type_):
-        key, item = type_.key_field, type_.item_field
-        return pa.map_(key.with_type(_type_in_utc(key.type)), item.with_type(_type_in_utc(item.type)))
-    return type_
+        yield restored(pa.Table.from_batches(waiting))
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from ensue.events import as_integers
 from ensue.parcel import parcel, table_bytes, table_of, unparcel
 from ensue.plan import Plan
 from ensue.running import RunningQuery
+from ensue.spark.crossing import compacted
 from ensue.spark.packing import PACKED, Batches, Packer, joined_blobs
 from ensue.spark.recipe import TIME, Recipe, in_order, with_own_names
 from ensue.spark.types import arrow_schema
@@ -40,7 +41,7 @@ _MICROS = 1000  # a watermark is in milliseconds, an event's time in microsecond
 
 def run_streaming(travelling: DataFrame, processor: BucketProcessor, result: T.StructType, *, name: str) -> DataFrame:
     """The matches of the travelling columns; what happened in each micro-batch is observed under the name."""
-    packed = travelling.mapInArrow(Packer(processor.buckets), PACKED)
+    packed = compacted(travelling).mapInArrow(Packer(processor.buckets), PACKED)
     told = packed.groupBy("bucket").transformWithState(processor, _TOLD, "Append", "EventTime")
     observed = told.observe(
         f"{name}_matching",
@@ -123,7 +124,7 @@ class BucketProcessor(StatefulProcessor):
 
 def run_late(travelling: DataFrame, schema: T.StructType) -> DataFrame:
     """The travelling events that came after the watermark had passed them."""
-    packed = travelling.mapInArrow(Packer(1), PACKED)
+    packed = compacted(travelling).mapInArrow(Packer(1), PACKED)
     told = packed.groupBy("bucket").transformWithState(LateProcessor(), "rows binary", "Append", "EventTime")
     return told.mapInArrow(UnpackRows(arrow_schema(schema)), schema)
 
