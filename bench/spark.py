@@ -38,7 +38,7 @@ from bench.spark_data import TYPES, events_of
 from ensue.spark import local_session
 from ensue.spark.crossing import compacted
 from ensue.spark.packing import PACKED, Packer
-from ensue.spark.run import BUCKETS, prepare
+from ensue.spark.run import prepare, usual_buckets
 
 #: The session's settings beside those of `local_session`. 4 GB: the self-join's sort and the joins' rows.
 SETTINGS = {"spark.driver.memory": "4g"}
@@ -359,7 +359,9 @@ def steady(runs: list[Told]) -> dict[str, float]:
 def kept_only(frame: DataFrame, query: str) -> DataFrame:
     """What goes to a query's state and back, without the query: its packed events through the state store."""
     parsed = ensue.query(query)
-    packed = compacted(prepare(parsed.ast, query, frame).observed("floor")).mapInArrow(Packer(BUCKETS), PACKED)
+    packed = compacted(prepare(parsed.ast, query, frame).observed("floor")).mapInArrow(
+        Packer(usual_buckets(frame)), PACKED
+    )
     return packed.groupBy("bucket").transformWithState(Keeper(), "bucket long", "Append", "EventTime")
 
 

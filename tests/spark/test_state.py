@@ -17,6 +17,7 @@ from sparkling import frame_of
 
 import ensue
 from ensue.spark.frames import final_after, read_frames
+from ensue.spark.run import usual_buckets
 
 T0 = datetime(2024, 1, 1, tzinfo=UTC)
 SCHEMA = pa.schema([("time", pa.timestamp("us", "UTC")), ("type", pa.string()), ("k", pa.int64())])
@@ -113,15 +114,28 @@ def test_a_stream_goes_on_where_it_stopped(source):
     assert all(batch["ensue_matching"].state_bytes >= 0 for batch in observed if "ensue_matching" in batch)
 
 
-@pytest.mark.parametrize("change", ["query", "buckets"])
-def test_a_changed_query_is_refused(source, change):
+@pytest.mark.parametrize(
+    ("text", "buckets", "said"),
+    [(AB.replace("5 s", "6 s"), None, "belongs to another query"), (AB, 7, "another number of buckets: say buckets=8")],
+    ids=["query", "buckets"],
+)
+def test_a_changed_query_is_refused(source, text, buckets, said):
     source.add((1, "A", 0), (2, "A", 1))
     source.run(ensue.match(source.events(), AB))
     source.add((3, "B", 0))
-    text = AB.replace("5 s", "6 s") if change == "query" else AB
-    changed = ensue.match(source.events(), text, buckets=7 if change == "buckets" else 32)
-    with pytest.raises(StreamingQueryException, match="belongs to another query, other columns or another number of"):
-        source.run(changed)
+    with pytest.raises(StreamingQueryException, match=said):
+        source.run(ensue.match(source.events(), text, buckets=buckets))
+
+
+def test_as_many_buckets_as_tasks(spark, source):
+    before = spark.conf.get("spark.sql.shuffle.partitions")
+    try:
+        spark.conf.set("spark.sql.shuffle.partitions", "50")
+        assert usual_buckets(source.events()) == 50
+        spark.conf.set("spark.sql.shuffle.partitions", "2")
+        assert usual_buckets(source.events()) == 8
+    finally:
+        spark.conf.set("spark.sql.shuffle.partitions", before)
 
 
 def test_several_streams_as_one(spark, source, tmp_path):

@@ -132,11 +132,12 @@ class _Folded:
                     self._table[word] = self._number(int(word))
                 classes = self._table[words]
             return classes
-        known = np.sort(np.array(self.words, dtype=self._word))
-        if not len(known) or not (known[np.searchsorted(known[:-1], words)] == words).all():
-            known = np.unique(words)
+        known = np.sort(np.array(self.words or [0], dtype=self._word))
+        places = np.searchsorted(known[:-1], words)
+        if not (known[places] == words).all():
+            known, places = np.unique(words, return_inverse=True)
         folded: Classes = np.array([self._number(int(w)) for w in known], dtype=np.uint16)
-        return folded[np.searchsorted(known, words)]
+        return folded[places]
 
     def _number(self, word: int) -> int:
         if word not in self._class:

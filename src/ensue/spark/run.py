@@ -33,8 +33,8 @@ from ensue.spark.recipe import HASH, TIE, TIME, TYPE, WORD, Recipe, travelling_n
 from ensue.spark.streaming import BucketProcessor, run_late, run_streaming
 from ensue.spark.types import arrow_schema, spark_schema
 
-#: The keys of a stream lie in so many buckets, each one value of the state store.
-BUCKETS = 32
+#: The keys of a stream lie in at least so many buckets, each one value of the state store.
+_FEWEST_BUCKETS = 8
 _NOTHING = Pushdown({}, None, None, None, None, (), frozenset())
 
 
@@ -44,7 +44,7 @@ def run(
     events: Frames,
     *,
     unbounded: bool = False,
-    buckets: int = BUCKETS,
+    buckets: int | None = None,
     name: str = "ensue",
     **columns: Unpack[Columns],
 ) -> DataFrame:
@@ -57,8 +57,14 @@ def run(
             "the query has no window: over a stream its state would grow for ever. Bound it with WITHIN, or allow "
             "that with unbounded=True"
         )
-    processor = BucketProcessor(job.recipe, buckets, final_after(job.events))
+    processor = BucketProcessor(job.recipe, buckets or usual_buckets(job.events.frame), final_after(job.events))
     return run_streaming(job.observed(name), processor, job.result, name=name)
+
+
+def usual_buckets(frame: DataFrame) -> int:
+    """As many as tasks after a shuffle: with fewer, some tasks would have nothing to do."""
+    tasks = frame.sparkSession.conf.get("spark.sql.shuffle.partitions", None)
+    return max(_FEWEST_BUCKETS, int(tasks or 0))
 
 
 def late_events(

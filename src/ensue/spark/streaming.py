@@ -220,10 +220,16 @@ class Bucket:
             raise EngineError(
                 f"the checkpoint's state is of version {header['version']}, and this library reads {VERSION}"
             )
+        made_by, _, buckets = header["query"].partition(":")
+        if made_by != fingerprint.partition(":")[0]:
+            raise EngineError(
+                "the checkpoint belongs to another query or other columns: what has changed starts with a new "
+                "checkpointLocation"
+            )
         if header["query"] != fingerprint:
             raise EngineError(
-                "the checkpoint belongs to another query, other columns or another number of buckets: what has changed "
-                "starts with a new checkpointLocation"
+                f"the checkpoint has its keys in another number of buckets: say buckets={buckets}, as it was when the "
+                "stream began (by itself it is that of spark.sql.shuffle.partitions)"
             )
         if _CODEC in parts:
             parts = unparcel(pa.decompress(parts[_CODEC], header["bytes"], _CODEC, asbytes=True))
