@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ensue.deadlines import surviving
 from ensue.events import EventStream
 from ensue.found import Found, joined, united
 from ensue.language import ast
@@ -64,7 +65,11 @@ def run_plan(
 
     With `union` those of an end are one: the earliest start, and all events that took part.
     """
-    run = _Run(plan, stream, progress, union)
+    return surviving(_found(_Run(plan, stream, progress, union), threads, batch), plan, stream)
+
+
+def _found(run: _Run, threads: int | None, batch: int | None) -> Found:
+    plan, stream = run.plan, run.stream
     threads = os.cpu_count() or 1 if threads is None else threads
     batch = batch or (BATCH if stream.types.num_chunks == 1 else BATCH_OF_CHUNKS)
     batch = min(batch, BATCH_OF_RELATIONS) if plan.related else batch

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ensue.deadlines import DeadlineRunner
 from ensue.errors import EngineError
 from ensue.events import EventStream, as_integers, integers
 from ensue.found import Found
@@ -48,6 +49,10 @@ class Engine(Protocol):
         Gives the matches that waited for a deadline which has passed now, if the query has one.
         """
 
+    @property
+    def next_due(self) -> int | None:
+        """The time by which `pass_time` may give matches; None where it gives none without new events."""
+
     def referenced(self) -> Positions:
         """The events that matches of later batches can still speak of, in stream order."""
 
@@ -61,7 +66,8 @@ def engine_for(checked: Checked, plan: Plan | str, tick: int | None, given: int 
     if isinstance(plan, Plan):
         from ensue.kernels.runner import Runner  # numba is loaded where it is used
 
-        return Runner(plan, tick, given=given)
+        runner = Runner(plan, tick, given=given)
+        return runner if plan.absence is None else DeadlineRunner(runner, plan, tick)
     return ReferenceRunner(checked, tick)
 
 
@@ -113,7 +119,7 @@ class RunningQuery:
     @property
     def next_due(self) -> int | None:
         """The time by which `pass_time` may give rows; None where it gives none without new events."""
-        return self._engine.next_due if isinstance(self._engine, ReferenceRunner) else None
+        return self._engine.next_due
 
     def _rows(self, found: Found, kept: pa.Table) -> pa.Table:
         """The rows of matches over the kept events."""

@@ -30,6 +30,20 @@ def keys_of(text: str) -> list[str]:
         ("A AS x ; (B OR C) AS y FILTER x.id = y.id", ["id"]),
         ("A AS x ; B AS y FILTER x.id = y.id PARTITION BY k", ["k", "id"]),
         ("A AS x ALL B AS y FILTER x.id = y.id", ["id"]),
+        # what must not come is of that id
+        ("A AS x ; NOT (C AS z FILTER z.id = x.id) ; B AS y FILTER x.id = y.id", ["id"]),
+        ("A AS x ; NOT (C AS z FILTER z.id = y.id AND z.v > 1) ; B AS y FILTER x.id = y.id", ["id"]),
+        ("(A AS x ; B AS y) UNLESS (C FILTER C.id = x.id) FILTER x.id = y.id", ["id"]),
+        ("A AS x ; NOT (B AS y FILTER y.id = x.id) WITHIN 5 s", ["id"]),
+        ("A AS x ; C AS z ; NOT (B AS y FILTER y.id = x.id) WITHIN 5 s FILTER x.id = z.id", ["id"]),
+        # what must not come says nothing of a match that it does not end
+        ("A AS x ; C AS z ; NOT (B AS y FILTER y.id = x.id AND y.id = z.id) WITHIN 5 s", []),
+        ("A AS x ; C AS z ; NOT (B AS y FILTER y.id = x.id) WITHIN 5 s", []),
+        ("(A AS x UNLESS (C AS z FILTER z.id = x.id))+", []),
+        ("A AS x ; NOT (C AS z FILTER z.id = x.id) ; NOT B ; A AS y FILTER x.id = y.id", []),
+        # names inside of it hide those of the match
+        ("A ; NOT (A AS y FILTER A.id = y.id) WITHIN 5 s", []),
+        ("B ; C ; NOT (B FILTER B.id = C.id) WITHIN 5 s", []),
         # an event that no equality reaches
         ("A AS x ; B AS y ; C AS z FILTER x.id = y.id", []),
         ("A AS x ; ANY ; B AS y FILTER x.id = y.id", []),
@@ -64,6 +78,12 @@ _SHAPES = [
     "A AS x ALL B AS y FILTER x.id = y.id",
     "(A OR B) AS x ; ANY AS y FILTER x.id = y.id AND x.k = y.k",
     "A AS x ; B AS y FILTER x.id = y.id AND x.v < y.v",
+    "A AS x ; NOT (C AS z FILTER z.id = x.id) ; B AS y FILTER x.id = y.id",
+    "A AS x ; NOT (C AS z FILTER y.id = z.id AND z.v > 1) ; B AS y FILTER x.id = y.id AND x.v < y.v",
+    "(A AS x ; (B AS y)+) UNLESS (C FILTER C.id = x.id) FILTER x.id = y.id",
+    "A AS x ; NOT (B AS y FILTER y.id = x.id) WITHIN 2 s",
+    "A AS x ; C AS z ; NOT (B AS y FILTER z.id = y.id) WITHIN 2 s FILTER x.id = z.id",
+    "A AS x ; C AS z ; NOT (B AS y FILTER y.id = x.id AND y.id = z.id) WITHIN 2 s",
 ]
 
 

@@ -401,6 +401,10 @@ class Runner:
         self.evaluator.latest = max(self.evaluator.latest, time)
         self.drop_idle()
 
+    @property
+    def next_due(self) -> None:
+        """Every match is reported at its end: none waits for a time."""
+
     def drop_idle(self) -> None:
         """Forgets the keys that have no open run, unless what their next event is depends on earlier ones.
 

@@ -3,7 +3,8 @@
     A AS x ; B AS y ; C AS z FILTER x.id = y.id AND y.id = z.id
 
 finds what `PARTITION BY id` finds without the filter, as long as nothing in the pattern speaks of events of other ids:
-no neighbours, no count of events, nothing absent. The partition costs the same whatever the number of ids.
+no neighbours, no count of events; and what must not come between or after is of that id too. The partition costs the
+same whatever the number of ids.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Iterator
 from ensue.language import ast
 from ensue.logic.check import Checked
 from ensue.logic.classify import conjuncts_of
-from ensue.logic.scope import always_marked, is_atom
+from ensue.logic.scope import always_marked, bindings, is_atom, singles, variables_of
 from ensue.schema import Kind
 
 #: An equality `x.a = y.a`: its attribute and its two variables.
@@ -45,15 +46,19 @@ def tied(checked: Checked, *, counting: bool = False) -> Checked:
     if (counted and not counting) or not all(map(_concerns_its_own_events, _all_nodes(query, core, filters))):
         return checked
     known = always_marked(core)
-    equalities = [e for f in filters for c in conjuncts_of(f.condition) if (e := _equality(c)) and e[1] <= known]
-    attributes = [a for a in dict.fromkeys(a for a, _ in equalities) if _ties_all(core, a, equalities)]
+    equalities = [e for e in _equalities(filters) if e[1] <= known]
+    absent = [_with_others(q, known) for q in _absent_in(core)]
+    named = dict.fromkeys(a for a, _ in [*equalities, *(e for es in absent for e in es)])
+    attributes = [a for a in named if _ties_all(core, a, equalities, absent)]
     if checked.schema is not None:  # nested values can be compared, but are no keys
         attributes = [a for a in attributes if checked.schema.attributes[a].kind is not Kind.OTHER]
     if not attributes:
         return checked
     old = {k.attribute for k in query.partition}
     keys = tuple(ast.PartitionKey(a) for a in attributes if a not in old)
-    pattern = _without(query.pattern, frozenset((a, v) for a, v in equalities if a in attributes))
+    settled = frozenset((a, v) for a, v in equalities if a in attributes)
+    pattern = _without(query.pattern, settled)
+    pattern = _in_absent(pattern, frozenset(attributes), known)
     return dataclasses.replace(
         checked, query=dataclasses.replace(query, pattern=pattern, partition=(*query.partition, *keys))
     )
@@ -90,11 +95,34 @@ def _concerns_its_own_events(node: ast.Node) -> bool:
     match node:
         case ast.Sequence() | ast.Iteration():
             return not node.contiguous
-        case ast.Unless() | ast.NotBetween() | ast.NotAfter() | ast.Select() | ast.EventCount():
+        case ast.Select() | ast.EventCount():
             return False
         case ast.Call():
             return node.function != "prev"
     return True
+
+
+def _absent_in(core: ast.Pattern) -> list[ast.Pattern]:
+    """What must not come between, or after."""
+    return [p.absent for p in ast.walk(core) if isinstance(p, ast.NotBetween | ast.Unless | ast.NotAfter)]
+
+
+def _equalities(filters: list[ast.Filter]) -> list[Equality]:
+    return [e for f in filters for c in conjuncts_of(f.condition) if (e := _equality(c))]
+
+
+def _with_others(absent: ast.Pattern, known: frozenset[str]) -> dict[Equality, str]:
+    """The equalities of an event that must not come with one of the match, and that one's variable.
+
+    Its own variables may have the names of others in the pattern, which they hide.
+    """
+    own = bindings(absent).keys()
+    found = {}
+    for attribute, variables in _equalities(_spine(absent)[1]):
+        others = variables - own
+        if len(others) == 1 and others <= known and is_atom(absent) and _covered(absent, variables & own):
+            (found[attribute, variables],) = others
+    return found
 
 
 def _equality(e: ast.Expression) -> Equality | None:
@@ -104,15 +132,22 @@ def _equality(e: ast.Expression) -> Equality | None:
     return None
 
 
-def _ties_all(core: ast.Pattern, attribute: str, equalities: list[Equality]) -> bool:
-    """Whether chains of equalities of the attribute reach every event of the pattern."""
+def _ties_all(core: ast.Pattern, attribute: str, equalities: list[Equality], absent: list[dict[Equality, str]]) -> bool:
+    """Whether chains of equalities of the attribute reach every event of the pattern, and all that must not come.
+
+    What must not come is reached, and reaches nothing: it says nothing of a match that it does not end.
+    """
     pairs = [variables for a, variables in equalities if a == attribute]
-    reached = set(pairs[0])
+    compared = [{x for (a, _), x in es.items() if a == attribute} for es in absent]
+    # Without an equality in the match itself, it can only be one event.
+    reached = set(pairs[0]) if pairs else set.union(set(), *compared) & singles(core)
+    if not pairs and len(reached) != 1:
+        return False
     for _ in pairs:
         for pair in pairs:
             if pair & reached:
                 reached |= pair
-    return _covered(core, frozenset(reached))
+    return _covered(core, frozenset(reached)) and all(variables & reached for variables in compared)
 
 
 def _covered(p: ast.Pattern, variables: frozenset[str]) -> bool:
@@ -124,11 +159,24 @@ def _covered(p: ast.Pattern, variables: frozenset[str]) -> bool:
             # AS marks what its pattern marks: an ANY inside a longer pattern is not among that.
             marks_all = is_atom(p.body) or not any(ast.find(p.body, ast.Any))
             return (p.variable in variables and marks_all) or _covered(p.body, variables)
-        case ast.Filter() | ast.Within() | ast.Iteration() | ast.Optional():
+        case ast.Filter() | ast.Within() | ast.Iteration() | ast.Optional() | ast.Unless() | ast.NotAfter():
             return _covered(p.body, variables)
-        case ast.Sequence() | ast.Or() | ast.And() | ast.All():
+        case ast.Sequence() | ast.Or() | ast.And() | ast.All() | ast.NotBetween():
             return _covered(p.left, variables) and _covered(p.right, variables)
     return False
+
+
+def _in_absent(p: ast.Pattern, attributes: frozenset[str], known: frozenset[str]) -> ast.Pattern:
+    """The pattern with the equalities of all that must not come replaced in the same way."""
+    parts = {
+        f.name: _in_absent(value, attributes, known)
+        for f in dataclasses.fields(p)
+        if isinstance(value := getattr(p, f.name), ast.Pattern)
+    }
+    if isinstance(p, ast.NotBetween | ast.Unless | ast.NotAfter):
+        tying = frozenset(e for e in _with_others(p.absent, known) if e[0] in attributes)
+        parts["absent"] = _without(p.absent, tying)
+    return dataclasses.replace(p, **parts) if parts else p  # type: ignore[arg-type]
 
 
 def _without(p: ast.Pattern, equalities: frozenset[Equality]) -> ast.Pattern:
@@ -138,11 +186,12 @@ def _without(p: ast.Pattern, equalities: frozenset[Equality]) -> ast.Pattern:
     if not isinstance(p, ast.Filter):
         return p
     kept: list[ast.Expression] = []
+    own = bindings(p.body).keys()
     for c in conjuncts_of(p.condition):
-        equality = _equality(c)
-        if equality in equalities and isinstance(c, ast.Binary):
+        if isinstance(c, ast.Binary) and _equality(c) in equalities:
             # TRUE but for NULL and NaN, which equal nothing: in a partition they would equal each other.
-            c = ast.Binary("=", c.left, c.left, span=c.span)
+            side = c.left if variables_of(c.left) <= own else c.right
+            c = ast.Binary("=", side, side, span=c.span)
         if c not in kept:
             kept.append(c)
     condition = kept[0]

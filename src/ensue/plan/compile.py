@@ -13,19 +13,19 @@ from ensue.automata.fuse import fuse_tests
 from ensue.automata.liveness import pruned, shared
 from ensue.automata.memory import NO_ACTIONS, Actions, Check, Store
 from ensue.automata.model import Automaton, Marks, TooLarge
-from ensue.automata.predicates import Before, Machine, Predicate, machines_of, predicates_of
+from ensue.automata.predicates import Before, Guard, Machine, Predicate, machines_of, predicates_of, print_guard
 from ensue.errors import Problem, ProblemKind, QueryError
 from ensue.language import ast
-from ensue.language.printer import print_expression, print_pattern, print_query
+from ensue.language.printer import print_expression, print_interval, print_pattern, print_query
 from ensue.logic.check import Checked
 from ensue.logic.clauses import NotUnary
 from ensue.logic.comparisons import fits_a_register
 from ensue.logic.outputs import projected
 from ensue.logic.related import Conditions, take_out
-from ensue.logic.scope import names_in
+from ensue.logic.scope import free, is_atom, names_in
 from ensue.logic.tied import tied
 from ensue.logic.types import Typing
-from ensue.logic.window import Window, bounded, peel_windows
+from ensue.logic.window import Window, bounded, looks_back, peel_windows
 from ensue.rewrite import RULES, rewrite
 from ensue.rewrite.lift_windows import lift_windows
 from ensue.schema import Kind
@@ -42,6 +42,23 @@ CHOOSING = (ast.Selector.NEXT, ast.Selector.LAST, ast.Selector.MAX)
 
 
 @dataclass(frozen=True)
+class Absence:
+    """What must not follow a match by the deadline: an event at which one of the guards holds."""
+
+    guards: tuple[Guard, ...]
+    deadline: ast.Interval
+
+    @cached_property
+    def predicates(self) -> list[Predicate]:
+        return predicates_of(self.guards)
+
+    def holds(self, word: int) -> bool:
+        """Whether an event is one that must not follow; bit `k` of its word says whether predicate `k` holds."""
+        true = {p for k, p in enumerate(self.predicates) if word >> k & 1}
+        return any(all((p in true) == positive for p, positive in guard) for guard in self.guards)
+
+
+@dataclass(frozen=True)
 class Plan:
     """What the automaton engine runs. It holds no data and pickles."""
 
@@ -53,6 +70,7 @@ class Plan:
     shown: Marks  # the variables that the items use
     counts_all: bool  # whether a window in events counts those of all keys: where the keys are not the user's
     related: Conditions  # what is judged on whole matches: the conditions between events
+    absence: Absence | None = None  # what must not follow them
 
     @property
     def query(self) -> ast.Query:
@@ -116,6 +134,8 @@ class Plan:
     def fingerprint(self) -> str:
         """Tells plans apart whose saved states must not be mixed: other queries, and other rewritings of the same."""
         texts = [print_query(self.query), print_pattern(self.steps[-1][1]), *map(print_expression, self.related)]
+        if self.absence is not None:
+            texts += [*sorted(map(print_guard, self.absence.guards)), print_interval(self.absence.deadline)]
         return hashlib.sha256("\n".join(texts).encode()).hexdigest()
 
 
@@ -124,11 +144,14 @@ def compile_plan(checked: Checked, *, rewriting: bool = True, tying: bool = True
 
     Without `tying`, no equality between events becomes a partition: registers check them all.
     """
-    for absence in ast.find(checked.query.pattern, ast.NotAfter):
-        raise _refusal(checked, Unsupported(absence, "an absence with a deadline"))
     steps = [("as written", checked.query.pattern)]
     own_keys = bool(checked.query.partition)
     checked = _step(steps, "tie by equality", tied(checked, counting=not own_keys)) if rewriting and tying else checked
+    try:
+        checked, absence = _without_absence(checked)
+    except (Unsupported, NotUnary) as e:
+        raise _refusal(checked, e) from None
+    _step(steps, "take out the absence", checked)
     checked, related = _without_relations(checked)
     _step(steps, "move relations", checked)
     steps += rewrite(checked.query.pattern, RULES if rewriting else ())[1:]
@@ -149,7 +172,7 @@ def compile_plan(checked: Checked, *, rewriting: bool = True, tying: bool = True
         construct = project.construct if chooses is None else project.construct_with_support
         automaton = fuse_tests(construct(automaton, kept))
         counts_all = bool(query.partition) and not own_keys
-        plan = Plan(checked, tuple(steps), automaton, window, chooses, shown, counts_all, related)
+        plan = Plan(checked, tuple(steps), automaton, window, chooses, shown, counts_all, related, absence)
         if max(len(plan.predicates), *(len(m.predicates) for m in plan.machines), 0) > MAX_PREDICATES:
             raise Unsupported(query, f"a query with more than {MAX_PREDICATES} different conditions")
         if sum(isinstance(p, Before) for p in plan.predicates) > MAX_BITS_BEFORE:
@@ -218,6 +241,33 @@ def _step(steps: list[tuple[str, ast.Pattern]], rule: str, checked: Checked) -> 
     if checked.query.pattern != steps[-1][1]:
         steps.append((rule, checked.query.pattern))
     return checked
+
+
+def _without_absence(checked: Checked) -> tuple[Checked, Absence | None]:
+    """The query without the absence at its end, and that absence."""
+    query = checked.query
+    node = next(ast.find(query.pattern, ast.NotAfter), None)
+    if node is None:
+        return checked, None
+    if query.consume is not ast.Consume.NONE:
+        raise Unsupported(node, "CONSUME BY with a deadline")
+    if free(node.absent):
+        raise Unsupported(node, "a deadline for what speaks of the pattern before it")
+    if not is_atom(node.absent) or looks_back(node.absent):
+        raise Unsupported(node, "a deadline for what depends on several events")
+    automaton = pruned(shared(build(rewrite(node.absent)[-1][1])))
+    guards = tuple(dict.fromkeys(t.guard for t in automaton.transitions))
+    if automaton.registers or machines_of(predicates_of(guards)) or {t.source for t in automaton.transitions} > {0}:
+        raise Unsupported(node, "a deadline for what depends on several events")
+    return replace(checked, query=replace(query, pattern=_ended(query.pattern))), Absence(guards, node.deadline)
+
+
+def _ended(p: ast.Pattern) -> ast.Pattern:
+    """The pattern without the absence at its end, which has only filters and windows around it."""
+    if isinstance(p, ast.NotAfter):
+        return p.body
+    assert isinstance(p, ast.Filter | ast.Within)
+    return replace(p, body=_ended(p.body))
 
 
 def _without_relations(checked: Checked) -> tuple[Checked, Conditions]:

@@ -144,7 +144,7 @@ class Job:
             columns.append(column.alias(travelling_name(a)))
         if down.word is not None:
             columns.append(down.word.alias(WORD))
-        if down.needs_type or not isinstance(self.plan, Plan):
+        if down.needs_type or down is _NOTHING:
             columns.append(self.events.type_column.alias(TYPE))
         if self.events.tiebreak is not None:
             columns.append(F.col(quoted(self.events.tiebreak)).alias(TIE))
@@ -165,7 +165,7 @@ def prepare(query: ast.Query, text: str, events: Frames, **columns: Unpack[Colum
         raise DataError(no_unit(frames.time))
     plan = plan_or_reason(checked)
     pushdown = _NOTHING
-    if isinstance(plan, Plan):
+    if isinstance(plan, Plan) and plan.absence is None:  # with a deadline every event counts: it lets time pass
         pushdown = push_down(plan, frames, schema, items_look_back=looks_back(*(query.items or ())))
     evaluated = tied(checked)
     attributes = _travelling(evaluated, plan, pushdown, frames)
@@ -174,7 +174,7 @@ def prepare(query: ast.Query, text: str, events: Frames, **columns: Unpack[Colum
 
 def _travelling(checked: Checked, plan: Plan | str, pushdown: Pushdown, events: Events) -> list[str]:
     """The user's columns that Python needs."""
-    if isinstance(plan, Plan):
+    if isinstance(plan, Plan) and plan.absence is None:
         used = attributes_kept(checked, plan)
         used = None if used is None else used | pushdown.local_attributes
     else:

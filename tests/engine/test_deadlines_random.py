@@ -1,0 +1,146 @@
+"""Absences with a deadline by the automaton engine: equal to the reference, over tables and over streams in batches."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pyarrow as pa
+import pytest
+from engines import found_events
+
+import ensue
+from ensue import engine, reference
+from ensue.events import EventStream, read_events
+from ensue.language.parser import parse_query
+from ensue.logic.check import Checked, check
+from ensue.pipeline import plan_or_reason
+from ensue.plan import Plan
+from ensue.running import RunningQuery
+
+BODIES = [
+    "A AS a",
+    "A+ AS a",
+    "(A OR C) AS a",
+    "A AS a ; C",
+    "A AS a ;[<= 2 s] C",
+    "A AS a ; C AS c FILTER a.v = c.v",
+    "A AS a ; C AS c FILTER a.v < c.v",
+    "A AS a ; C AS c FILTER a.v + c.v > 2",
+    "A AS a : C",
+]
+ABSENT = ["B", "(B OR D)", "(B AS b FILTER b.v > 1)", "ANY", "(ANY AS z FILTER z.v = 0 OR z.v IS NULL)", "B ; NOT D"]
+TIED = ["(B AS b FILTER b.v = a.v)", "(ANY AS z FILTER a.v = z.v AND z.k = 'x')", "(A AS b FILTER b.v = a.v)"]
+ENDS = ["", " WITHIN 4 s", " WITHIN 5 EVENTS", " PARTITION BY k", " PARTITION BY k WITHIN 4 s", " LIMIT 1"]
+SELECTORS = ["", "NEXT ", "LAST ", "MAX "]
+DEADLINES = ["2 s", "[< 2 s]", "0 s", "1 s"]
+
+
+def random_text(rng: Random) -> str:
+    body, absent = (rng.choice(BODIES), rng.choice(ABSENT)) if rng.random() < 0.7 else ("A AS a", rng.choice(TIED))
+    end = f"{rng.choice(DEADLINES)}{rng.choice(ENDS)}"
+    return f"SELECT {rng.choice(SELECTORS)}* FROM S WHERE ({body}) ; NOT {absent} WITHIN {end}"
+
+
+def random_events(rng: Random) -> list[dict[str, object]]:
+    time, events = 0, []
+    for _ in range(rng.randrange(14)):
+        time += rng.choice([0, 0, 1, 1, 2])
+        events.append(
+            {"time": time, "type": rng.choice("AABCCD"), "v": rng.choice([0, 1, 2, None]), "k": rng.choice("xy")}
+        )
+    return events
+
+
+SCHEMA = pa.schema([("time", pa.int64()), ("type", pa.string()), ("v", pa.int64()), ("k", pa.string())])
+
+
+def stream_of(events: list[dict[str, object]]) -> EventStream:
+    return read_events(pa.Table.from_pylist(events, SCHEMA), ("S",), unit="s")
+
+
+def prepared(text: str) -> tuple[Checked, Plan | str]:
+    checked = check(parse_query(text), text, stream_of([]).schema)
+    return checked, plan_or_reason(checked)
+
+
+def in_batches(checked: Checked, plan: Plan | str, events: list[dict[str, object]], rng: Random) -> list[tuple]:
+    """The starts and ends of what is reported, over random batches with the state saved and loaded between them."""
+    tick = stream_of([]).tick
+    running, told = RunningQuery(checked, plan, tick), []
+    while events:
+        batch, events = events[: (n := rng.randrange(1, 4))], events[n:]
+        told.append(running.push(stream_of(batch)))
+        if rng.random() < 0.5:
+            told.append(running.pass_time(batch[-1]["time"]))
+        state = running.save()
+        running = RunningQuery(checked, plan, tick)
+        running.load(state)
+    rows = [table.select(["start_time", "end_time"]).to_pylist() for table in told if table is not None]
+    return [(r["start_time"], r["end_time"]) for table in rows for r in table]
+
+
+@pytest.mark.parametrize("first", range(0, 1200, 300))
+def test_the_engine_equals_the_reference(first):
+    planned = reported = 0
+    for seed in range(first, first + 300):
+        rng = Random(f"deadlines {seed}")
+        text, events = random_text(rng), random_events(rng)
+        checked, plan = prepared(text)
+        stream = stream_of(events)
+        expected = found_events(reference.evaluate(checked, stream))
+        planned += isinstance(plan, Plan)
+        if isinstance(plan, Plan):
+            found = found_events(engine.run_plan(plan, stream))
+            if "LIMIT" in text:  # which ones are taken of those of an end is not said
+                assert [e[1] for e in found] == [e[1] for e in expected], (seed, text)
+            else:
+                assert sorted(found) == sorted(expected), (seed, text)
+            ends = sorted((events[e[0]]["time"], events[e[1]]["time"]) for e in found)
+            assert sorted(in_batches(checked, plan, events, rng)) == ends, (seed, text)
+            reported += bool(found)
+    assert planned > 250
+    assert reported > 50
+
+
+@pytest.mark.parametrize(
+    ("pattern", "why"),
+    [
+        ("A AS a ; NOT (B ; C) WITHIN 1 s", "a deadline for what depends on several events"),
+        ("A AS a ; NOT (B AS b FILTER b.v > PREV(b.v)) WITHIN 1 s", "a deadline for what depends on several events"),
+        ("A AS a ; NOT (B AS b FILTER b.v > a.v) WITHIN 1 s", "a deadline for what speaks of the pattern before it"),
+        ("A AS a ; NOT B WITHIN 1 s CONSUME BY ANY", "CONSUME BY with a deadline"),
+    ],
+)
+def test_what_the_reference_evaluates(pattern, why):
+    assert prepared(f"SELECT * FROM S WHERE {pattern}")[1] == f"the automaton engine does not evaluate {why}"
+
+
+def test_detection_goes_by_what_was_reported():
+    events = [{"time": t, "type": kind, "v": 0, "k": "x"} for t, kind in enumerate("AACBACCC")]
+    detections = ensue.query("SELECT * FROM S WHERE A+ ; NOT B WITHIN 1 s").detect(stream_of(events).table, unit="s")
+    assert list(zip(detections.end.tolist(), detections.to_arrow()["took_part"].to_pylist(), strict=True)) == [
+        (0, [0]),
+        (1, [0, 1]),
+        (4, [0, 1, 4]),
+    ]
+
+
+def test_a_long_stream_with_many_keys():
+    """What the reference would take hours for."""
+    n = 200_000
+    rng = Random("long")
+    kinds = [rng.choice("ABCC") for _ in range(n)]
+    table = pa.table(
+        {"time": [i // 10 for i in range(n)], "type": kinds, "id": [rng.randrange(1000) for _ in range(n)]}
+    )
+    text = "SELECT a.id FROM S WHERE A AS a ; NOT (B AS b FILTER b.id = a.id) WITHIN 300 s"
+    found = ensue.match(table, text, unit="s", engine="automaton")
+    nexts: dict[int, int] = {}
+    expected = 0
+    for i in range(n - 1, -1, -1):
+        time, id_ = i // 10, table["id"][i].as_py()
+        if kinds[i] == "B":
+            nexts[id_] = time
+        elif kinds[i] == "A":
+            expected += nexts.get(id_, 10**9) - time > 300 and (n - 1) // 10 - time > 300
+    assert len(found) == expected > 1000
