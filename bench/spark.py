@@ -249,28 +249,38 @@ def partitioned(spark: SparkSession, size: Size, keys: int) -> list[dict[str, An
 
 
 def unpartitioned(size: Size) -> list[dict[str, Any]]:
-    """One session with one core and one with two, told in turn to run the same query."""
-    events(size, 0)  # made here: the two sessions would make it at the same time
-    sessions = {master: Session(master, size is SMALL) for master in ("local[1]", "local[2]")}
+    """Sessions with one task at a time and with two, told in turn to run the same query.
+
+    Of one task, the JVM and Python work side by side on as many cores as there are: so there is one session more that
+    has a single core for all of its processes.
+    """
+    events(size, 0)  # made here: the sessions would make it at the same time
+    sessions = {
+        "local[1] on one core": Session("local[1]", size is SMALL, one_core=True),
+        "local[1]": Session("local[1]", size is SMALL),
+        "local[2]": Session("local[2]", size is SMALL),
+    }
     try:
-        matches = {master: s.ask("check") for master, s in sessions.items()}
+        matches = {name: s.ask("check") for name, s in sessions.items()}
         assert len(set(matches.values())) == 1, matches
-        costs = in_turn(size.rounds, {master: partial(s.ask, "run") for master, s in sessions.items()})
+        costs = in_turn(size.rounds, {name: partial(s.ask, "run") for name, s in sessions.items()})
     finally:
         for session in sessions.values():
             session.close()
-    one, two = costs["local[1]"], costs["local[2]"]
+    two = costs.pop("local[2]")
     return [
-        row("ensue, local[1]", size.rows, one, matches=int(matches["local[1]"])),
-        row("ensue, local[2]", size.rows, two, times_local_1=round(one.seconds / two.seconds, 2)),
+        row("ensue, local[2]", size.rows, two, matches=int(matches["local[2]"])),
+        *(row(f"ensue, {name}", size.rows, cost, two) for name, cost in costs.items()),
     ]
 
 
 class Session:
     """Another process with a session of its own."""
 
-    def __init__(self, master: str, small: bool) -> None:
+    def __init__(self, master: str, small: bool, *, one_core: bool = False) -> None:
         command = [sys.executable, "-m", "bench.spark", "--serve", master, *(["--small"] if small else [])]
+        if one_core:
+            command = ["taskset", "-c", str(min(os.sched_getaffinity(0))), *command]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def ask(self, what: str) -> float:
