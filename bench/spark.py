@@ -337,7 +337,8 @@ def streaming(spark: SparkSession, size: Size) -> Iterator[tuple[str, list[dict[
     for short, query in stream_queries(size).items():
         matches = checked(_collected(spark, folder, query), query, _final(pq.read_table(folder)))
         frames = {
-            "ensue": lambda frame, query=query: ensue.match(frame, query),
+            "ensue": lambda frame, query=query: ensue.match(frame, query, alone=True),
+            "ensue, not said to be alone": lambda frame, query=query: ensue.match(frame, query),
             "Spark: stateless mapInArrow": lambda frame: frame.mapInArrow(passed_on, frame.schema),
             "Spark: the same state, nothing done": partial(kept_only, query=query),
         }

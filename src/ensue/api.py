@@ -51,6 +51,7 @@ class SparkOptions(TypedDict, total=False):
     tiebreak: str | None
     engine: Literal["auto", "spark"]
     unbounded: bool
+    alone: bool
     buckets: int | None
     name: str | None
 
@@ -151,6 +152,7 @@ class Query:
         engine: str = "auto",
         progress: Callable[[int, int], None] | None = None,
         unbounded: bool = False,
+        alone: bool = False,
         buckets: int | None = None,
         name: str | None = None,
     ) -> Matches | DataFrame:
@@ -166,8 +168,9 @@ class Query:
         with how much is done and how much there is.
 
         A Spark DataFrame gives a lazy DataFrame of matches, streaming if the events are. Of a stream, `unbounded`
-        allows a query without a window, whose state grows for ever; `buckets` is how many values of the state store
-        hold the keys; `name` begins the names of the observed metrics.
+        allows a query without a window, whose state grows for ever; `alone` says that nothing else in the streaming
+        query has a watermark, so that events need not wait for the next micro-batch; `buckets` is how many values of
+        the state store hold the keys; `name` begins the names of the observed metrics.
 
         >>> events = [{"time": 1, "type": "A", "v": 7}, {"time": 4, "type": "B", "v": 9}]
         >>> query("SELECT x.v, y.v FROM S WHERE A AS x ; B AS y WITHIN 5 s").run(events, unit="s")
@@ -176,7 +179,7 @@ class Query:
         1           4         7    9
         1 match
         """
-        spark = _said({"unbounded": unbounded or None, "buckets": buckets, "name": name})
+        spark = _said({"unbounded": unbounded or None, "alone": alone or None, "buckets": buckets, "name": name})
         if is_spark(events):
             from ensue.spark import run
 

@@ -53,8 +53,12 @@ class _Deadline:
         self.wait = Window(time=absence.deadline.high).ticks(tick)
 
     def passed(self, times: Positions, now: int | Positions) -> Mask:
-        """Whether the deadlines of what ended at these times have passed now; no sum that could overflow."""
-        mask: Mask = np.zeros(len(times), dtype=np.bool_) if self.wait is None else now - times > self.wait
+        """Whether the deadlines of what ended at these times have passed now."""
+        if self.wait is None:
+            return np.zeros(len(times), dtype=np.bool_)
+        # Between times that are far apart lie more than 63 bits of ticks, and no more than 64.
+        since = np.asarray(now, dtype=np.int64).view(np.uint64) - times.view(np.uint64)
+        mask: Mask = (now >= times) & (since > np.uint64(self.wait))
         return mask
 
     def followed(self, keys: Codes, ends: Positions, times: Positions, codes: Codes, events: EventStream) -> Mask:
@@ -158,7 +162,7 @@ class DeadlineRunner:
     def _keys_of(self, events: EventStream) -> pa.Table:
         # A table of no columns has no rows: one that is always there keeps their number.
         rows = integers(np.zeros(len(events), dtype=np.int64))
-        return pa.table({"\0": rows, **{k: events.table.column(k) for k in self._keys}})
+        return pa.table({"\0": rows, **{k: _plain(events.table.column(k)) for k in self._keys}})
 
     def referenced(self) -> Positions:
         waiting = [] if self._waiting is None else [self._waiting.positions]
@@ -186,6 +190,11 @@ class DeadlineRunner:
             column = {n: numbers(one_chunk(t.column(n))) for t in (matches, offset, marked) for n in t.column_names}
             times = column.pop("time")
             self._waiting = _Waiting(Found((Piece(**column),), self._sets), times, table_of(parts["keys"]))
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Without a dictionary, which may be of another kind in the next batch."""
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
 def _codes(tables: Sequence[pa.Table]) -> list[Codes]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ensue.automata.predicates import print_guard
 from ensue.automata.printer import print_automaton, print_determinised, print_deterministic
 from ensue.automata.taking import slow_moves
 from ensue.errors import EngineError, counted
@@ -64,8 +65,14 @@ def _engine(plan: Plan | str) -> list[str]:
         lines = [f"engine        automaton: {_time(plan, slow)}, then as long as the matches are{judged}"]
         if plan.chooses is not None:
             lines.append(f"choice        {plan.chooses}: at the end of a match, among the best of each start in reach")
+        if plan.chooses_judged is not None:
+            lines.append(f"choice        {plan.chooses_judged}: at the end of a match, among all that were judged")
         if plan.related:
             lines.append(f"judged        on whole matches: {'; '.join(map(print_expression, plan.related))}")
+        if plan.absence is not None:
+            lines.append(
+                f"absent        {' or '.join(map(print_guard, plan.absence.guards))}: asked of where a match ends"
+            )
         lines += timing_lines(plan, slow)
         if plan.decided_last:
             lines.append(f"detection     from the matches, since {plan.decided_last}")

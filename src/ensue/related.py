@@ -30,8 +30,19 @@ def finished(found: Found, plan: Plan, events: EventStream) -> Found:
     if not plan.judged:
         return found
     if plan.related:
-        found = satisfying(found, plan.related, events).only(plan.shown)
+        found = _chosen(satisfying(found, plan.related, events), plan.chooses_judged).only(plan.shown)
     return _each_once(found).first_of_each_end(plan.query.limit)
+
+
+def _chosen(found: Found, selector: ast.Selector | None) -> Found:
+    """What a selector chooses among the matches of each end."""
+    if selector is None or not len(found):
+        return found
+    from ensue.kernels.select import CHOOSE, find_best  # numba is loaded where it is used
+
+    best = np.empty(len(found), dtype=np.bool_)
+    find_best(found.end, found.offset, found.position, CHOOSE[selector], best)
+    return found.in_order(np.flatnonzero(best))
 
 
 def _each_once(found: Found) -> Found:

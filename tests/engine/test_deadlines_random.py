@@ -115,6 +115,20 @@ def test_what_the_reference_evaluates(pattern, why):
     assert prepared(f"SELECT * FROM S WHERE {pattern}")[1] == f"the automaton engine does not evaluate {why}"
 
 
+def test_too_many_conditions_for_an_engine():
+    absent = " OR ".join(f"T{k}" for k in range(70))
+    text = f"SELECT * FROM S WHERE A AS x ; NOT ({absent}) WITHIN 2 s"
+    assert isinstance(prepared(text)[1], str)
+
+
+def test_times_that_are_far_apart():
+    far = 9 * 10**18
+    table = pa.table({"time": [-far, far, far + 9], "type": ["A", "B", "C"]})
+    for engine_name in ("automaton", "reference"):
+        found = ensue.match(table, "SELECT * FROM S WHERE A ; NOT B WITHIN 2 ns", unit="ns", engine=engine_name)
+        assert found.to_arrow()["end_time"].to_pylist() == [-far]
+
+
 def test_detection_goes_by_what_was_reported():
     events = [{"time": t, "type": kind, "v": 0, "k": "x"} for t, kind in enumerate("AACBACCC")]
     detections = ensue.query("SELECT * FROM S WHERE A+ ; NOT B WITHIN 1 s").detect(stream_of(events).table, unit="s")

@@ -129,8 +129,8 @@ def test_equals_the_reference(first: int) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "SELECT NEXT * FROM S WHERE A AS x ; B AS y FILTER x.v <> y.v",
         "SELECT * FROM S WHERE A AS x ; B AS y FILTER x.v <> y.v CONSUME BY PARTITION",
+        "SELECT NEXT * FROM S WHERE A AS x ; B AS y FILTER x.v <> y.v CONSUME BY ANY",
         "SELECT * FROM S WHERE (A AS x ; B AS y FILTER x.v <> y.v)+",
         "SELECT * FROM S WHERE (A AS x ; B AS y FILTER x.s < y.s)+",
         "SELECT * FROM S WHERE A AS x ; B AS y FILTER x.v < PREV(y.v)",
@@ -157,3 +157,40 @@ def test_explain_says_what_is_remembered() -> None:
     assert "0 -> 1  A / x; $2 := v" in told
     assert "1 -> 2  B & $2 < v / $1 := time" in told
     assert "2 -> 3* C & time since $1 in [<= 1 s] /" in told
+
+
+CHOSEN = [
+    "A AS x ; B AS y FILTER x.v <> y.v",
+    "A AS x ; (B AS y)+ FILTER y.v <> x.v",
+    "(A AS x)+ ; (B AS y)+ ; C AS z FILTER x.v + y.v > z.v",
+    "A AS x ; (B AS y FILTER y.v > x.v OR y.k = 1)+ ; C",
+    "(A OR B) AS x ; ANY AS y ; C FILTER x.v + y.v <> 2",
+    "NEXT(A AS x ; (B AS y)+) ; C AS z FILTER x.v + y.v > z.v",
+]
+
+
+@pytest.mark.parametrize("where", CHOSEN)
+@pytest.mark.parametrize("selector", ["NEXT", "LAST", "MAX"])
+@pytest.mark.parametrize("items", ["*", "x", "y"])
+def test_a_selector_chooses_among_those_that_were_judged(where: str, selector: str, items: str) -> None:
+    rng = random.Random(f"{where}{selector}{items}")
+    chosen = 0
+    for _ in range(25):
+        end = rng.choice(["", " WITHIN 6 EVENTS", " WITHIN 4 s", " PARTITION BY k", " LIMIT 1"])
+        text = f"SELECT {selector} {items} FROM S WHERE {where}{end}"
+        n = rng.randrange(1, 12)
+        rows = {
+            "time": sorted(rng.choices(range(10), k=n)),
+            "type": rng.choices("AABBC", k=n),
+            "v": rng.choices([0, 1, 2, None], k=n),
+            "k": rng.choices([0, 1], k=n),
+        }
+        table = pa.table({c: pa.array(v, pa.string() if c == "type" else pa.int64()) for c, v in rows.items()})
+        expected = ensue.match(table, text, unit="s", engine="reference")
+        found = ensue.match(table, text, unit="s", engine="automaton")
+        if "LIMIT" in text:  # which ones are taken of those of an end is not said
+            assert [m["end_time"] for m in found] == [m["end_time"] for m in expected]
+        else:
+            assert sorted(map(repr, found)) == sorted(map(repr, expected)), text
+        chosen += len(found)
+    assert chosen

@@ -56,7 +56,7 @@ def run_in_a_bucket(case: Case, rng: Random, disorder: float = 3.0) -> list[pa.T
     sent = sorted(range(len(times)), key=lambda i: times[i] + rng.uniform(0, disorder))
     store = FakeStore()
     recipe = recipe_of(case)
-    final_after = rng.choice([None, int(disorder * 1000) + 1])
+    final_after = rng.choice([None, int(disorder * 1000) + 2])
     processor = BucketProcessor(recipe, 1, final_after)
     processor.init(store)
     found, latest = [], 0.0

@@ -34,7 +34,7 @@ class Source:
     def __init__(self, spark, folder: Path) -> None:
         self._spark, self.folder = spark, folder
         self._files = 0
-        (folder / "source").mkdir()
+        (folder / "source").mkdir(parents=True)
 
     def add(self, *events) -> None:
         """One file of (seconds, type, key)."""
@@ -127,6 +127,43 @@ def test_a_changed_query_is_refused(source, text, buckets, said):
         source.run(ensue.match(source.events(), text, buckets=buckets))
 
 
+def test_what_is_alone_is_told_a_micro_batch_earlier(source):
+    source.add((1, "A", 0), (2, "B", 0), (9, "A", 0))
+    rows = {}
+    for alone in (False, True):
+        matches = ensue.match(source.events(), AB, alone=alone)
+        rows[alone], observed = source.run(matches, f"sink {alone}")
+        assert [b["ensue_matching"].matches for b in observed if "ensue_matching" in b] == ([1, 0] if alone else [0, 1])
+    assert rows[True] == rows[False]
+    assert rows[True].select(["a", "b"]).to_pylist() == [{"a": at(1), "b": at(2)}]
+
+
+def test_what_is_not_alone_after_all_is_told(spark, source, tmp_path):
+    """The matches of two streams in one: Spark takes the slower watermark for both."""
+    slow = Source(spark, tmp_path / "slow")
+    for time in (100, 50, 60):
+        source.add((time, "A", 0), (time + 2, "B", 0))
+        slow.add((1, "A", 0))
+    text = AB.replace("5 s", "1 h")
+    both = [
+        ensue.match(s.events(), text, alone=alone, name=n) for s, alone, n in ((source, True, "a"), (slow, False, "b"))
+    ]
+    with pytest.raises(StreamingQueryException, match="said to be alone, but another watermark holds its own back"):
+        source.run(both[0].union(both[1]))
+
+
+def test_two_streams_in_one_wait_for_the_slower(spark, source, tmp_path):
+    slow = Source(spark, tmp_path / "slow")
+    for number, time in enumerate((100, 50, 60)):
+        source.add((time, "A", 0), (time + 2, "B", 0))
+        slow.add((number + 1, "A", 0))
+    slow.add((1000, "A", 0))
+    source.add((1000, "C", 0))
+    both = [ensue.match(s.events(), AB, name=n) for s, n in ((source, "a"), (slow, "b"))]
+    rows, _ = source.run(both[0].union(both[1]))
+    assert sorted((r["a"], r["b"]) for r in rows.to_pylist()) == [(at(t), at(t + 2)) for t in (50, 60, 100)]
+
+
 def test_as_many_buckets_as_tasks(spark, source):
     before = spark.conf.get("spark.sql.shuffle.partitions")
     try:
@@ -151,7 +188,7 @@ def test_several_streams_as_one(spark, source, tmp_path):
     assert (rows["a"].to_pylist(), rows["b"].to_pylist()) == ([at(1)], [at(2)])
 
 
-def test_what_tells_of_itself_that_it_is_final(source):
+def test_a_stream_that_is_alone(source):
     """The latest event tells the next watermark only where nothing but this stream decides it."""
 
     def after(frame):
@@ -160,11 +197,15 @@ def test_what_tells_of_itself_that_it_is_final(source):
     events = source.events("3 seconds")
     assert after(events) == 3000
     assert after(events.filter("k > 1").withColumn("w", F.col("k") + 1).alias("other")) == 3000
-    assert after(events.union(source.events("1 second"))) is None
-    assert after(events.withWatermark("time", "1 second")) is None
-    assert after(events.dropDuplicatesWithinWatermark(["k"])) is None
-    joined = events.join(source.events().select(F.col("k").alias("w"), F.col("time").alias("t")), F.expr("k = w"))
-    assert after(joined) is None
+    other = source.events().select(F.col("k").alias("w"), F.col("time").alias("t"))
+    for frame in (
+        events.union(source.events("1 second")),
+        events.withWatermark("time", "1 second"),
+        events.dropDuplicatesWithinWatermark(["k"]),
+        events.join(other, F.expr("k = w")),
+    ):
+        with pytest.raises(ensue.DataError, match="alone=True: the stream"):
+            after(frame)
 
 
 def test_a_stream_of_all_types_goes_through_the_state(spark, tmp_path):

@@ -26,7 +26,7 @@ from ensue.kernels.ordered import DEEPEST, LEAST
 from ensue.kernels.programs import Programs
 from ensue.kernels.register_columns import RegisterColumns
 from ensue.kernels.remember import Memory, Spine
-from ensue.kernels.select import CHOOSE_ALL, CHOOSE_LAST, CHOOSE_MAX, CHOOSE_NEXT
+from ensue.kernels.select import CHOOSE, CHOOSE_ALL
 from ensue.language import ast
 from ensue.plan import Plan
 
@@ -36,12 +36,6 @@ _CONSUME = {
     ast.Consume.NONE: evaluate.CONSUME_NONE,
     ast.Consume.PARTITION: evaluate.CONSUME_PARTITION,
     ast.Consume.ANY: evaluate.CONSUME_ANY,
-}
-_CHOOSE = {
-    None: CHOOSE_ALL,
-    ast.Selector.NEXT: CHOOSE_NEXT,
-    ast.Selector.LAST: CHOOSE_LAST,
-    ast.Selector.MAX: CHOOSE_MAX,
 }
 _HIDDEN = frozenset({HIDDEN})
 _NOTHING = np.zeros(0, dtype=np.int64)
@@ -153,7 +147,7 @@ class Evaluator:
             ticks=evaluate.NO_BOUND if ticks is None else ticks,
             limit=0 if plan.judged else plan.query.limit or 0,
             consume=_CONSUME[plan.query.consume],
-            choose=_CHOOSE[plan.chooses],
+            choose=CHOOSE[plan.chooses],
             hidden=plan.marks.index(_HIDDEN) if _HIDDEN in plan.marks else 0,
             union=union,
         )

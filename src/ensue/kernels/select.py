@@ -14,9 +14,16 @@ import numpy as np
 
 from ensue.kernels.arena import MARK_BITS, MARK_MASK
 from ensue.kernels.jit import allocating, kernel
+from ensue.language import ast
 
 #: The selectors of a query; with ALL no choice is left.
 CHOOSE_ALL, CHOOSE_NEXT, CHOOSE_LAST, CHOOSE_MAX = 0, 1, 2, 3
+CHOOSE = {
+    None: CHOOSE_ALL,
+    ast.Selector.NEXT: CHOOSE_NEXT,
+    ast.Selector.LAST: CHOOSE_LAST,
+    ast.Selector.MAX: CHOOSE_MAX,
+}
 
 _FREE = -1
 _MIX = np.uint64(0x9E3779B97F4A7C15)
@@ -87,6 +94,42 @@ def keep_best(
                     break
         begin = stop
     return kept
+
+
+@allocating
+def find_best(end: Any, offset: Any, position: Any, choose: int, best: Any) -> None:
+    """Says of each match whether it is to be reported; those of an end follow each other."""
+    first = 0
+    while first < len(end):
+        last = first + 1
+        while last < len(end) and end[last] == end[first]:
+            last += 1
+        best[first:last] = True
+        if choose == CHOOSE_MAX:
+            _choose_largest(offset, position, first, best[first:last])
+        else:
+            top = first
+            for m in range(first + 1, last):
+                order = _order(offset, position, m, top, choose == CHOOSE_NEXT)
+                if order > 0:
+                    best[top:m] = False  # and with it all that were as good
+                    top = m
+                best[m] = order >= 0
+        first = last
+
+
+@kernel
+def _order(offset: Any, position: Any, a: int, b: int, forward: bool) -> int:
+    """As `compare`, of two matches that are written."""
+    count_a, count_b = offset[a + 1] - offset[a], offset[b + 1] - offset[b]
+    for k in range(min(count_a, count_b)):
+        if forward:
+            difference = position[offset[b] + k] - position[offset[a] + k]
+        else:
+            difference = position[offset[a + 1] - 1 - k] - position[offset[b + 1] - 1 - k]
+        if difference != 0:
+            return 1 if difference > 0 else -1
+    return int(count_a > count_b) - int(count_a < count_b)
 
 
 @allocating

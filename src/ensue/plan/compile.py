@@ -70,6 +70,7 @@ class Plan:
     shown: Marks  # the variables that the items use
     counts_all: bool  # whether a window in events counts those of all keys: where the keys are not the user's
     related: Conditions  # what is judged on whole matches: the conditions between events
+    chooses_judged: ast.Selector | None = None  # the selector that chooses among those for which they hold
     absence: Absence | None = None  # what must not follow them
 
     @property
@@ -161,19 +162,27 @@ def compile_plan(checked: Checked, *, rewriting: bool = True, tying: bool = True
         pattern, window = peel_windows(pattern)
         window = bounded(window, pattern)
         automaton, chooses = pruned(shared(build(pattern), _is_float(checked))), None
+        settled = selector not in CHOOSING or select_.is_settled(selector, pattern)
+        # What is judged is judged before the query's own selector chooses, and after one inside the pattern has.
+        chooses_judged = selector if related and query.selector in CHOOSING and not settled else None
         if selector is ast.Selector.STRICT:
             automaton = strict.construct(automaton)
-        elif selector in CHOOSING and not select_.is_settled(selector, pattern):
+        elif not settled and chooses_judged is None:
             limited = window != Window() or query.consume is not ast.Consume.NONE
             automaton, chooses = _select(selector, pattern, automaton, limited=limited)
         # The items project: determinisation then reports once what agrees on the variables that they use.
         shown = projected(checked.outputs)
         kept = shown.union(*map(names_in, related))
+        if chooses_judged is not None:  # which compares all marked events
+            kept = kept.union(*(t.marks for t in automaton.transitions))
         construct = project.construct if chooses is None else project.construct_with_support
         automaton = fuse_tests(construct(automaton, kept))
         counts_all = bool(query.partition) and not own_keys
-        plan = Plan(checked, tuple(steps), automaton, window, chooses, shown, counts_all, related, absence)
-        if max(len(plan.predicates), *(len(m.predicates) for m in plan.machines), 0) > MAX_PREDICATES:
+        plan = Plan(
+            checked, tuple(steps), automaton, window, chooses, shown, counts_all, related, chooses_judged, absence
+        )
+        asked = [plan.predicates, *(m.predicates for m in plan.machines), absence.predicates if absence else ()]
+        if max(map(len, asked)) > MAX_PREDICATES:
             raise Unsupported(query, f"a query with more than {MAX_PREDICATES} different conditions")
         if sum(isinstance(p, Before) for p in plan.predicates) > MAX_BITS_BEFORE:
             raise Unsupported(query, "a query whose selectors ask for so much of what came before")
@@ -273,11 +282,11 @@ def _ended(p: ast.Pattern) -> ast.Pattern:
 def _without_relations(checked: Checked) -> tuple[Checked, Conditions]:
     """The query with its comparisons where registers check them, and the conditions to be judged on whole matches.
 
-    None are where something is decided among complex events before: by a selector, or by consumption.
+    None are where consumption decides among complex events before.
     """
     query = checked.query
     pattern, related = take_out(query.pattern, checked.schema)
-    if related and (query.consume is not ast.Consume.NONE or query.selector in CHOOSING):
+    if related and query.consume is not ast.Consume.NONE:
         return checked, ()
     return replace(checked, query=replace(query, pattern=pattern)), related
 

@@ -177,21 +177,25 @@ _ROW_BY_ROW = {"Project", "Filter", "SubqueryAlias"}
 _SOURCES = {"StreamingRelation", "StreamingRelationV2"}
 
 
-def final_after(events: Events) -> int | None:
-    """The milliseconds after which no event can come any more that Spark does not hold for late; None where no event
-    tells of itself.
+def final_after(events: Events) -> int:
+    """The milliseconds after which no event can come any more that Spark does not hold for late.
 
     The next micro-batch has as its watermark the latest time of this one less the delay. That is so where the stream is
-    one source with one watermark: of several, and behind operators with a state, Spark takes the slowest.
+    one source with one watermark: of several, and behind operators with a state, Spark takes the slowest. What the
+    user does with the matches is not known here: of that the user's word is taken.
     """
     frame = getattr(events.frame, "_jdf", None)  # Spark Connect has no plan to look at
-    watermarks = 0
+    watermarks = 0 if frame is not None else 1
     plan = None if frame is None else frame.queryExecution().analyzed()
     while plan is not None and (node := plan.nodeName()) not in _SOURCES:
+        if node not in _ROW_BY_ROW and node != "EventTimeWatermark":
+            raise DataError(
+                f"alone=True: the stream's own watermark is not the only one, since {node} stands before it"
+            )
         watermarks += node == "EventTimeWatermark"
-        plan = plan.children().head() if node in _ROW_BY_ROW or node == "EventTimeWatermark" else None
-    if plan is None or watermarks != 1:
-        return None
+        plan = plan.children().head()
+    if watermarks != 1:
+        raise DataError(f"alone=True: the stream has {watermarks} watermarks")
     return int(events.frame.schema[events.time].metadata[_WATERMARK])
 
 

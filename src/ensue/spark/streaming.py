@@ -53,8 +53,8 @@ def run_streaming(travelling: DataFrame, processor: BucketProcessor, result: T.S
 class BucketProcessor(StatefulProcessor):
     """Evaluates a query over the events of one bucket of keys after another.
 
-    Spark's watermark is that of the micro-batch before. Where an event is known to be final so many milliseconds after
-    the latest one, those that are need not wait for the next micro-batch, nor be kept till then.
+    Spark's watermark is that of the micro-batch before. Where it is said that an event is final so many milliseconds
+    after the latest one, those that are need not wait for the next micro-batch, nor be kept till then.
     """
 
     def __init__(self, recipe: Recipe, buckets: int, final_after: int | None = None) -> None:
@@ -83,9 +83,14 @@ class BucketProcessor(StatefulProcessor):
         """Takes the new events in, evaluates those that the watermark has passed, and keeps the rest waiting."""
         self._advanced[number] = watermark
         bucket = self._load()
+        if watermark < bucket.released:
+            raise EngineError(
+                "the stream was said to be alone, but another watermark holds its own back: leave out alone=True, and "
+                "start with a new checkpointLocation"
+            )
         late = bucket.take_in(events, _passed(watermark))
         if self._final_after is not None:
-            watermark = max(watermark, bucket.latest - self._final_after)
+            watermark = bucket.released = max(watermark, bucket.latest - self._final_after)
         passed = _passed(watermark)
         released = [bucket.release(passed), bucket.running.pass_time(passed) if watermark > 0 else None]
         found = [table for table in released if table is not None]
@@ -157,6 +162,7 @@ class Bucket:
     running: RunningQuery
     waiting: pa.Table | None = None
     timer: int | None = None
+    released: int = 0  # the time, in milliseconds, up to which events were taken to be final before Spark said so
 
     def take_in(self, events: pa.Table | None, passed: int) -> int:
         """Adds new events to those that wait; gives the number of those that came too late, which are left out."""
@@ -209,6 +215,8 @@ class Bucket:
         # Spark takes 40 ms to hand a megabyte over and back, and writes it to disk; to compress it takes 3.
         whole = parcel(parts)
         header = {"version": VERSION, "query": fingerprint, "timer": self.timer, "bytes": len(whole)}
+        if self.released:
+            header["released"] = self.released
         packed = pa.compress(whole, codec=_CODEC, asbytes=True)
         return parcel({"header": json.dumps(header).encode(), _CODEC: packed})
 
@@ -235,7 +243,7 @@ class Bucket:
             parts = unparcel(pa.decompress(parts[_CODEC], header["bytes"], _CODEC, asbytes=True))
         running.load(parts["running"])
         waiting = table_of(parts["waiting"]) if "waiting" in parts else None
-        return cls(recipe, running, waiting, header["timer"])
+        return cls(recipe, running, waiting, header["timer"], header.get("released", 0))
 
 
 @dataclass(frozen=True)
