@@ -311,7 +311,14 @@ NONE = "there is no deterministic automaton: "
             "WHERE A ; B WITHIN 5 EVENTS PARTITION BY k CONSUME BY ANY",
             "CONSUME BY ANY lets the matches of one partition decide about another's",
         ),
-        ("WHERE A ; NOT B WITHIN 5 s", "the automaton engine does not evaluate an absence with a deadline"),
+        (
+            "WHERE A ; NOT B WITHIN 5 s WITHIN 5 EVENTS",
+            "an absence with a deadline is known when time has passed it, and not when a match ends",
+        ),
+        (
+            "WHERE A ; B FILTER PREV(B.v) > A.v WITHIN 5 EVENTS",
+            "the automaton engine does not evaluate a condition that relates several events",
+        ),
     ],
 )
 def test_why_there_is_none(query: str, reason: str) -> None:

@@ -7,6 +7,7 @@ from random import Random
 from membership import ComplexEvent
 
 from ensue import engine
+from ensue.deadlines import DeadlineRunner
 from ensue.errors import ProblemKind, QueryError
 from ensue.events import EventStream
 from ensue.found import Found, joined
@@ -14,6 +15,7 @@ from ensue.kernels.runner import Runner
 from ensue.logic.check import Checked
 from ensue.plan import Plan
 from ensue.related import finished
+from ensue.running import Engine
 
 
 def plan_of(checked: Checked, *, rewriting: bool = True) -> Plan | None:
@@ -43,12 +45,17 @@ def found_events(found: Found) -> list[ComplexEvent]:
 
 
 def run_at_once(plan: Plan, stream: EventStream) -> list[ComplexEvent]:
-    return found_events(finished(Runner(plan, stream.tick).push(stream), plan, stream))
+    return found_events(finished(_runner(plan, stream.tick).push(stream), plan, stream))
+
+
+def _runner(plan: Plan, tick: int | None, configurations: int = 4096) -> Engine:
+    runner = Runner(plan, tick, configurations=configurations)
+    return runner if plan.absence is None else DeadlineRunner(runner, plan, tick)
 
 
 def run_in_pieces(plan: Plan, stream: EventStream, rng: Random) -> list[ComplexEvent]:
     """Random batches, with few configurations remembered, and now and then a new runner from the saved state."""
-    runner = Runner(plan, stream.tick, configurations=rng.choice([1, 2, 4096]))
+    runner = _runner(plan, stream.tick, rng.choice([1, 2, 4096]))
     found = []
     start = 0
     while start < len(stream):
@@ -57,6 +64,6 @@ def run_in_pieces(plan: Plan, stream: EventStream, rng: Random) -> list[ComplexE
         start += size
         if rng.random() < 0.3:
             state = runner.save()
-            runner = Runner(plan, stream.tick)
+            runner = _runner(plan, stream.tick)
             runner.load(state)
     return found_events(joined(found, plan.final_marks))

@@ -50,6 +50,8 @@ def deterministic(checked: Checked) -> DeterministicAutomaton:
 def _not_made(plan: Plan) -> str:
     """Why none can be made of the plan, in words."""
     query = plan.query
+    if plan.absence is not None:
+        return "an absence with a deadline is known when time has passed it, and not when a match ends"
     if plan.machines:
         return "a selector inside the pattern depends on all events before"
     if plan.decided_last:
