@@ -47,9 +47,9 @@ def evaluate(checked: Checked, stream: EventStream, progress: Progress | None = 
     return run_plan(plan_of(checked), stream, progress=progress, union=union)
 
 
-def plan_of(checked: Checked, *, rewriting: bool = True) -> Plan:
+def plan_of(checked: Checked, *, rewriting: bool = True, tying: bool = True) -> Plan:
     """The plan of a query; raises QueryError where the automaton engine does not evaluate a part of it."""
-    return compile_plan(checked, rewriting=rewriting)
+    return compile_plan(checked, rewriting=rewriting, tying=tying)
 
 
 def run_plan(

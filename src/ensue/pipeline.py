@@ -57,10 +57,10 @@ def evaluate_by_reference(
     return united(found) if union else found
 
 
-def plan_or_reason(checked: Checked) -> Plan | str:
+def plan_or_reason(checked: Checked, *, tying: bool = True) -> Plan | str:
     """The automaton engine's plan of a query, or why it has none."""
     try:
-        return automaton.plan_of(checked)
+        return automaton.plan_of(checked, tying=tying)
     except QueryError as e:
         if any(p.kind is not ProblemKind.UNSUPPORTED for p in e.problems):
             raise

@@ -23,7 +23,7 @@ from ensue.logic.tied import tied
 from ensue.logic.window import looks_back
 from ensue.matches import Matches
 from ensue.pipeline import no_unit, plan_or_reason
-from ensue.plan import Plan, Window, compile_plan, window_of
+from ensue.plan import Plan, Window, window_of
 from ensue.running import attributes_kept
 from ensue.spark.batch import run_batch
 from ensue.spark.frames import Columns, Events, Frames, as_schema, check_stream, final_after, quoted, read_frames
@@ -166,8 +166,8 @@ def prepare(query: ast.Query, text: str, events: Frames, **columns: Unpack[Colum
     if frames.tick is None and classify(query).uses_time:
         raise DataError(no_unit(frames.time))
     plan = plan_or_reason(checked)
-    if isinstance(plan, Plan) and plan.counts_all:
-        plan = compile_plan(checked, tying=False)  # a slice, or a bucket, would count the events of a key
+    if isinstance(plan, Plan) and plan.counts_all and plan.window.events is not None:
+        plan = plan_or_reason(checked, tying=False)  # a slice, or a bucket, would count the events of a key
     pushdown = _NOTHING
     if isinstance(plan, Plan) and plan.absence is None:  # with a deadline every event counts: it lets time pass
         pushdown = push_down(plan, frames, schema, items_look_back=looks_back(*(query.items or ())))
