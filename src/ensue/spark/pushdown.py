@@ -108,14 +108,14 @@ def _integer(bits: int) -> str:
 
 
 def _may_prune(plan: Plan) -> bool:
-    """Not where events that change nothing are counted by a window or looked back to."""
+    """Not where events that change nothing are counted by a window, looked back to, or let time pass a deadline."""
     looks_back = any(
         call.function == "prev"
         for p in plan.predicates
         if isinstance(p, Test)
         for call in ast.find(p.expression, ast.Call)
     )
-    return plan.window.events is None and not looks_back and not plan.machines
+    return plan.window.events is None and plan.absence is None and not looks_back and not plan.machines
 
 
 def _relevant(plan: Plan) -> list[Guard] | None:
