@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from bench.measure import best_of, measure, prepared
-from bench.workloads import Workload, sequence, typed_stream
+from bench.workloads import Workload, blocks, sequence, typed_stream
 from ensue.kernels.arena import USED
 from ensue.kernels.runner import Runner
 
@@ -53,27 +53,31 @@ def streams(events: int, factors: tuple[int, ...]) -> list[dict[str, Any]]:
 
 
 def enumeration(small: bool) -> list[dict[str, Any]]:
-    """Nanoseconds for each reported event, from a thousand of them to a hundred million.
+    """Nanoseconds for each reported event, where one end has a thousand of them to a hundred million.
 
-    What the same query costs with no output, its last type being one that never comes, is measured apart: the run's
-    set-up, and its steps over the events. `beyond` is the rest.
+    Small ends are repeated, so that every row but the largest reports ten million in all; what the same query costs
+    with no output is taken off. The last row is the least that a run takes: its set-up, and a thousand events.
     """
     rows = []
-    for events, window in ((1_000, 120), (10_000, 150), (100_000, 300), (1_000_000, 300), (1_000_000, 1_000)):
-        if small and events > 100_000:
+    for size in (10**3, 10**4, 10**5, 10**6, 10**7, 10**8):
+        if small and size > 10**6:
             break
-        with_output = Workload("", sequence(3, window, output=True), typed_stream(events))
-        plan, stream = prepared(with_output)
-        silent, _ = prepared(replace(with_output, query=sequence(3, window, output=False)))
-        times = max(3, 3_000_000 // events)
-        without, _ = best_of(times, lambda p=silent, s=stream: Runner(p, s.tick).push(s))
-        seconds, found = best_of(min(times, 300), lambda p=plan, s=stream: Runner(p, s.tick).push(s))
+        starts, middles = 18, round(size / 54)
+        ends = max(1, (10**6 if small else 10**7) // size)
+        stream = blocks([starts, middles, ends])
+        with_output = Workload("", sequence(3, len(stream), output=True), stream)
+        plan, events = prepared(with_output)
+        silent, _ = prepared(replace(with_output, query=sequence(3, len(stream), output=False)))
+        without, _ = best_of(5, lambda p=silent, e=events: Runner(p, e.tick).push(e))
+        seconds, found = best_of(5, lambda p=plan, e=events: Runner(p, e.tick).push(e))
+        assert found.marked == 3 * starts * middles * ends
         rows.append(
             {
-                "name": f"{found.marked:,} reported events",
-                "nanoseconds_an_event": round(seconds / found.marked * 1e9, 2),
-                "beyond_a_run_without_output": round((seconds - without) / found.marked * 1e9, 2),
-                "microseconds_without_output": round(without * 1e6, 1),
+                "name": f"{found.marked // ends:,} reported events an end",
+                "nanoseconds_an_event": round((seconds - without) / found.marked * 1e9, 2),
+                "reported_events": found.marked,
             }
         )
-    return rows
+    plan, stream = prepared(Workload("", sequence(3, 120, output=True), typed_stream(1_000)))
+    seconds, _ = best_of(300, lambda: Runner(plan, stream.tick).push(stream))
+    return [*rows, {"name": "a run over 1,000 events", "microseconds": round(seconds * 1e6)}]

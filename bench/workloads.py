@@ -23,6 +23,17 @@ def typed_stream(events: int, seed: int = 1) -> pa.Table:
     )
 
 
+def blocks(sizes: list[int]) -> pa.Table:
+    """So many events of the first type, then so many of the second, and so on, one millisecond apart."""
+    codes = np.repeat(np.arange(len(sizes), dtype=np.int8), sizes)
+    return pa.table(
+        {
+            "time": pa.array(np.arange(len(codes))),
+            "type": pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(TYPES)),
+        }
+    )
+
+
 def stock_stream(events: int, seed: int = 2) -> pa.Table:
     """Buys and sells of 20 names, on average 2.5 milliseconds apart."""
     rng = np.random.default_rng(seed)

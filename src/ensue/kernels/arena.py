@@ -34,7 +34,7 @@ FORK = -2
 TREE = -3  # without a list of its own; less by one more than its number with one
 CHILD, REST, STAMP, EVENT = 0, 1, 2, 3
 USED = 0
-#: How far `join` follows a list of groups; beyond, the answer is the same and only the delay grows.
+#: How far `join` follows a list; beyond, the answer is the same and only the delay grows.
 _MAX_GROUPS = 32
 #: The most nodes that one move can add.
 NODES_A_MOVE = _MAX_GROUPS + 2
@@ -49,7 +49,7 @@ class Arena(NamedTuple):
     node: Any  # int64[capacity, 4]
     second: Any  # int64[capacity], or of one element where unused
     used: Any  # int64[1]: how many nodes there are
-    groups: Any  # int64[_MAX_GROUPS]: where `join` writes down the groups that it follows
+    groups: Any  # int64[_MAX_GROUPS]: where `join` writes down the nodes that it follows
     values: Any  # int64[capacity, registers + 1], or of one row where unused: what is stored, and a tree node's weight
 
 
@@ -133,26 +133,40 @@ def _new_group(nodes: Any, seconds: Any, used: Any, left: int, rest: int) -> int
 
 
 @kernel
-def join(nodes: Any, seconds: Any, used: Any, groups: Any, a: int, b: int) -> int:
+def _copied(nodes: Any, seconds: Any, used: Any, original: int, rest: int) -> int:
+    """The same cell or group in front of another list."""
+    node: int = used[USED]
+    used[USED] = node + 1
+    for part in (CHILD, STAMP, EVENT):
+        nodes[node, part] = nodes[original, part]
+    nodes[node, REST] = rest
+    if len(seconds) > 1:
+        seconds[node] = seconds[original]
+    return node
+
+
+@kernel
+def join(nodes: Any, seconds: Any, used: Any, groups: Any, a: int, b: int, merging: bool) -> int:
     """The union of two disjoint lists, the later starts first.
 
     A list that is put in front becomes a group whatever it holds, so that the order of what the window holds does not
-    depend on whether what it has left behind was collected already.
+    depend on whether what it has left behind was collected already. With `merging`, cells are put in order one by one
+    as groups are, so that the list stays a flat one that can be searched (`earliest.py`).
     """
     count = 0
     while True:
         if not starts_later(nodes, seconds, a, b):
             a, b = b, a
-        if nodes[a, EVENT] != GROUP or count == _MAX_GROUPS:
+        if not (merging or nodes[a, EVENT] == GROUP) or count == _MAX_GROUPS:
             break
-        groups[count] = nodes[a, CHILD]
+        groups[count] = a
         count += 1
         a = nodes[a, REST]
         if a == NOTHING:
             break
     joined = b if a == NOTHING else _new_group(nodes, seconds, used, a, b)
     for k in range(count - 1, -1, -1):
-        joined = _new_group(nodes, seconds, used, groups[k], joined)
+        joined = _copied(nodes, seconds, used, groups[k], joined)
     return joined
 
 
@@ -162,7 +176,7 @@ def added_to(nodes: Any, seconds: Any, used: Any, groups: Any, list_: int, added
     if new and starts_later(nodes, seconds, added, list_):
         nodes[added, REST] = list_
         return added
-    joined: int = join(nodes, seconds, used, groups, list_, added)
+    joined: int = join(nodes, seconds, used, groups, list_, added, False)
     return joined
 
 

@@ -29,6 +29,8 @@ from ensue.kernels.arena import (
     own_list,
     starts_later,
 )
+from ensue.kernels.earliest import TOO_DEEP as TOO_DEEP_TO_FIND
+from ensue.kernels.earliest import add_rungs, earliest_start, with_start
 from ensue.kernels.jit import kernel
 from ensue.kernels.ordered import NODES_A_CALL
 from ensue.kernels.remember import Columns, Memory, prepare
@@ -43,7 +45,8 @@ UNKNOWN, NO_CHANGE = -1, 0
 
 # The registers: where the evaluator is.
 CURSOR, REPORTING, NODE, DEPTH, STACKED, REPORTED, EPOCH, MATCHES, POSITIONS, NEEDED, PREPARED, WALK = range(12)
-REGISTERS = 12
+RUNGS, START = 12, 13
+REGISTERS = 14
 
 # CONSUME BY
 CONSUME_NONE, CONSUME_PARTITION, CONSUME_ANY = 0, 1, 2
@@ -98,6 +101,7 @@ class Rules(NamedTuple):
     limit: int
     consume: int
     choose: int  # the selector that has a choice left at the end of a match
+    earliest: bool  # whether the match that starts first is the one to choose
     hidden: int  # the mark of events that only this choice looks at
     union: bool  # whether the matches of an end are reported as one: all events that took part
 
@@ -122,6 +126,7 @@ class Stack(NamedTuple):
     depth: Any
     path: Any
     seen: Any  # int64[nodes], where matches are reported as one: the last walk that came by each node
+    ladder: Any  # int64[nodes, 5], where the earliest start is looked for
 
 
 @kernel
@@ -247,6 +252,7 @@ def advance(
                     tables,
                     nodes,
                     seconds,
+                    used,
                     stack,
                     output,
                     registers,
@@ -312,7 +318,7 @@ def advance(
                         nodes[found, REST] = before  # the cell is new: nothing else points to it yet
                     scratch[slot] = found if held else before
                 else:
-                    scratch[slot] = join(nodes, seconds, used, groups, before, found)
+                    scratch[slot] = join(nodes, seconds, used, groups, before, found, rules.earliest)
             previous = NOTHING
             for m in range(first, last):
                 slot = move_slot[m]
@@ -360,6 +366,7 @@ def _report(
     tables: Tables,
     nodes: Any,
     seconds: Any,
+    used: Any,
     stack: Stack,
     output: Output,
     registers: Any,
@@ -384,6 +391,15 @@ def _report(
     reporting, node, depth = registers[REPORTING], registers[NODE], registers[DEPTH]
     stacked, reported = registers[STACKED], registers[REPORTED]
     match, place = registers[MATCHES], registers[POSITIONS]
+    if (
+        rules.earliest
+        and reporting == 0
+        and not _found_start(
+            report_source, first, first + reports, slots, k, nodes, seconds, used, stack, registers, low, low_second
+        )
+    ):
+        return NEEDS_STACK
+    only, ladder = registers[START], stack.ladder
     status = DONE
     while True:
         if node == NOTHING:
@@ -399,7 +415,9 @@ def _report(
                 path[0] = (position << MARK_BITS) | own_mark
                 if source >= 0:
                     node, depth = slots[k, source], 1
-                    if node != NOTHING and not alive(nodes, seconds, node, low, low_second):
+                    if rules.earliest:
+                        node = with_start(nodes, ladder, node, only) if only != NOTHING else NOTHING
+                    elif node != NOTHING and not alive(nodes, seconds, node, low, low_second):
                         node = NOTHING
                 elif match < len(start) and place < len(marked):
                     beaten = False
@@ -422,6 +440,8 @@ def _report(
             status = NEEDS_STACK
             break
         rest = nodes[node, REST]
+        if rules.earliest:
+            rest, child = with_start(nodes, ladder, rest, only), with_start(nodes, ladder, child, only)
         if rest != NOTHING and alive(nodes, seconds, rest, low, low_second):
             pending[stacked] = rest
             pending_depth[stacked] = depth
@@ -455,6 +475,37 @@ def _report(
     registers[STACKED], registers[REPORTED] = stacked, reported
     registers[MATCHES], registers[POSITIONS] = match, place
     return status
+
+
+@kernel
+def _found_start(
+    report_source: Any,
+    first: int,
+    last: int,
+    slots: Any,
+    k: int,
+    nodes: Any,
+    seconds: Any,
+    used: Any,
+    stack: Stack,
+    registers: Any,
+    low: int,
+    low_second: int,
+) -> bool:
+    """Puts into START where the earliest match of this end starts; False where the stack is too short for it."""
+    add_rungs(nodes, stack.ladder, registers[RUNGS], used[USED])
+    registers[RUNGS] = used[USED]
+    start = NOTHING
+    for r in range(first, last):
+        source = report_source[r]
+        if source >= 0:
+            start = earliest_start(
+                nodes, seconds, stack.ladder, slots[k, source], start, low, low_second, stack.node, 0
+            )
+            if start == TOO_DEEP_TO_FIND:
+                return False
+    registers[START] = start
+    return True
 
 
 @kernel

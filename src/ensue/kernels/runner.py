@@ -19,6 +19,7 @@ from ensue.kernels import evaluate
 from ensue.kernels.arena import EVENT, MARK_BITS, NOTHING, TREE, USED, collect, grown, new_arena
 from ensue.kernels.classes import Classes, Classifier, Codes, take_busy
 from ensue.kernels.compiled import make_ready
+from ensue.kernels.earliest import WIDTH as LADDER
 from ensue.kernels.evaluate import Batch, Output, Partitions, Rules, Stack
 from ensue.kernels.keys import KeyNumbers
 from ensue.kernels.memory_programs import MemoryPrograms
@@ -148,6 +149,7 @@ class Evaluator:
             limit=0 if plan.judged else plan.query.limit or 0,
             consume=_CONSUME[plan.query.consume],
             choose=CHOOSE[plan.chooses],
+            earliest=plan.chooses_earliest,
             hidden=plan.marks.index(_HIDDEN) if _HIDDEN in plan.marks else 0,
             union=union,
         )
@@ -166,7 +168,7 @@ class Evaluator:
         self.registers[evaluate.NODE] = NOTHING
         self.latest = int(evaluate.NO_BOUND)  # the time of the last event seen
         pending, depth, path = (np.empty(256, dtype=np.int64) for _ in range(3))
-        self._stack = Stack(pending, depth, path, seen=_NOTHING)
+        self._stack = Stack(pending, depth, path, seen=_NOTHING, ladder=np.zeros((0, LADDER), dtype=np.int64))
         self._output = _new_output(_FIRST_OUTPUT)
 
     def step(self, batch: Batch, report_from: int = 0) -> Found:
@@ -179,6 +181,9 @@ class Evaluator:
                 self._scratch = np.empty(self.partitions.slots.shape[1], dtype=np.int64)
             if self.rules.union and len(self._stack.seen) < len(self.arena.node):
                 self._stack = self._stack._replace(seen=np.zeros(len(self.arena.node), dtype=np.int64))
+            if self.rules.earliest and len(self._stack.ladder) < len(self.arena.node):
+                self._stack = self._stack._replace(ladder=np.empty((len(self.arena.node), LADDER), dtype=np.int64))
+                self.registers[evaluate.RUNGS] = 0
             status = evaluate.advance(
                 self.programs.tables(),
                 self.arena,
@@ -232,9 +237,8 @@ class Evaluator:
                 self._check_output(pieces)
                 self._renew_output(pieces)
             case evaluate.NEEDS_STACK:
-                *parts, seen = self._stack
-                node, depth, path = (np.concatenate([part, np.empty_like(part)]) for part in parts)
-                self._stack = Stack(node, depth, path, seen)
+                node, depth, path = (np.concatenate([part, np.empty_like(part)]) for part in self._stack[:3])
+                self._stack = self._stack._replace(node=node, depth=depth, path=path)
 
     def _check_output(self, pieces: list[Piece]) -> None:
         """Refuses more than memory can be expected to hold, while there is still some left to say so."""
@@ -290,6 +294,7 @@ class Evaluator:
             self.partitions.slots[self.partitions.epoch != self.registers[evaluate.EPOCH]] = NOTHING
         arena = self.arena
         collect(arena.node, arena.second, arena.used, arena.values, self.partitions.slots, *self._lows(position))
+        self.registers[evaluate.RUNGS] = 0  # the nodes have other numbers now
 
     def drop_texts(self) -> None:
         """Forgets the texts that no run has stored; those that stay keep their order, so that the trees do."""

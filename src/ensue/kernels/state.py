@@ -121,6 +121,7 @@ def _put(runner: Runner, header: dict[str, Any], arrays: dict[str, Any]) -> None
         _or_zeros(arrays["epoch"], len(slots)),
     )
     evaluator.arena = _arena(arrays, evaluator.arena)
+    evaluator.registers[evaluate.RUNGS] = 0
     if evaluator.arena.values.shape[1] > 1:
         reader.columns.texts.use(arrays["text"], arrays["text_end"])
     for i, machine in enumerate(reader.classifier.machines):

@@ -115,6 +115,12 @@ class Plan:
         return is_ambiguous(self.automaton)
 
     @property
+    def chooses_earliest(self) -> bool:
+        """Whether a match is chosen by its start: that is NEXT, unless a run can start with an unmarked event."""
+        starts = [t for t in self.automaton.transitions if t.source == 0]
+        return self.chooses is ast.Selector.NEXT and not self.automaton.registers and all(t.marks for t in starts)
+
+    @property
     def judged(self) -> bool:
         """Whether some of what the automaton reports is not reported in the end: it counts no matches then."""
         return bool(self.related) or self.ambiguous

@@ -1,0 +1,121 @@
+"""The earliest start inside the window, found without visiting the later ones.
+
+NEXT prefers, of the matches of an end, those that start first. A list of the match structure has the later starts in
+front, so what counts is at its far side, next to what the window has left behind. So each node gets a *rung*:
+
+    first, last    the earliest and the latest start in the list from this node on
+    rung           a node further down the list: any one of it is a logarithm of rungs and single steps away
+    passed         the earliest start among the elements from this node up to the rung, which it passes over
+    height         how many nodes follow it
+
+A start is the node that a run began with: nodes are numbered in the order of the stream. The rungs are those of a
+skew-binary random access list (Myers): after two equal jumps comes one over both. They are made when a match ends, for
+the nodes added since, so that an event still costs constant time. A list is nearly in order: where its elements do not
+overlap at all, the search takes a logarithm, and otherwise it looks at those on the border of the window besides.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ensue.kernels.arena import CHILD, NOTHING, REST, alive
+from ensue.kernels.jit import kernel
+
+FIRST, LAST, RUNG, PASSED, HEIGHT = 0, 1, 2, 3, 4
+#: The columns of a ladder, which has a row for each node.
+WIDTH = 5
+#: What `earliest_start` gives where its stack is too short.
+TOO_DEEP = -2
+
+
+@kernel
+def add_rungs(nodes: Any, ladder: Any, begin: int, end: int) -> None:
+    """Gives the nodes from `begin` up to `end` their rungs; what they lead to has smaller numbers."""
+    for node in range(begin, end):
+        child, rest = nodes[node, CHILD], nodes[node, REST]
+        first, last = (node, node) if child == NOTHING else (ladder[child, FIRST], ladder[child, LAST])
+        passed, rung, height = first, NOTHING, 0
+        if rest != NOTHING:
+            rung, height = rest, ladder[rest, HEIGHT] + 1
+            jump = ladder[rest, RUNG]
+            if jump != NOTHING and ladder[jump, RUNG] != NOTHING:
+                beyond = ladder[jump, RUNG]
+                if ladder[rest, HEIGHT] - ladder[jump, HEIGHT] == ladder[jump, HEIGHT] - ladder[beyond, HEIGHT]:
+                    rung = beyond
+                    passed = min(passed, ladder[rest, PASSED], ladder[jump, PASSED])
+            first, last = min(first, ladder[rest, FIRST]), max(last, ladder[rest, LAST])
+        ladder[node, FIRST], ladder[node, LAST] = first, last
+        ladder[node, RUNG], ladder[node, PASSED], ladder[node, HEIGHT] = rung, passed, height
+
+
+@kernel
+def earliest_start(
+    nodes: Any, seconds: Any, ladder: Any, list_: int, best: int, low: int, low_second: int, pending: Any, stacked: int
+) -> int:
+    """The earliest start inside the window in the list, or `best` if that is earlier; NOTHING stands for none.
+
+    The stack `pending` is free from `stacked` on.
+    """
+    bottom = stacked
+    pending[stacked] = list_
+    stacked += 1
+    while stacked > bottom:
+        stacked -= 1
+        node = pending[stacked]
+        if node == NOTHING or not alive(nodes, seconds, node, low, low_second):
+            continue
+        bound = _latest(nodes, ladder, _last_alive(nodes, seconds, ladder, node, low, low_second))
+        best = bound if best == NOTHING else min(best, bound)
+        while node != NOTHING and alive(nodes, seconds, node, low, low_second):
+            if ladder[node, PASSED] > best:
+                node = ladder[node, RUNG]
+                continue
+            child = nodes[node, CHILD]
+            first = node if child == NOTHING else ladder[child, FIRST]
+            if first <= best:
+                if alive(nodes, seconds, first, low, low_second):
+                    best = first
+                elif child != NOTHING:
+                    if stacked == len(pending):
+                        return TOO_DEEP
+                    pending[stacked] = child
+                    stacked += 1
+            node = nodes[node, REST]
+    return best
+
+
+@kernel
+def with_start(nodes: Any, ladder: Any, node: int, start: int) -> int:
+    """From a node on, the first one of its list whose element has runs with this start; NOTHING where none has."""
+    while node != NOTHING and ladder[node, LAST] >= start:
+        if ladder[node, PASSED] > start:
+            node = ladder[node, RUNG]
+            continue
+        child = nodes[node, CHILD]
+        if child == NOTHING:
+            if node == start:
+                return node
+        elif ladder[child, FIRST] <= start <= ladder[child, LAST]:
+            return node
+        node = nodes[node, REST]
+    return NOTHING
+
+
+@kernel
+def _last_alive(nodes: Any, seconds: Any, ladder: Any, node: int, low: int, low_second: int) -> int:
+    """From a node that is alive, the last one of its list that is."""
+    while nodes[node, REST] != NOTHING:
+        if alive(nodes, seconds, ladder[node, RUNG], low, low_second):
+            node = ladder[node, RUNG]
+        elif alive(nodes, seconds, nodes[node, REST], low, low_second):
+            node = nodes[node, REST]
+        else:
+            break
+    return node
+
+
+@kernel
+def _latest(nodes: Any, ladder: Any, node: int) -> int:
+    """The latest start of a node's own element."""
+    child: int = nodes[node, CHILD]
+    return node if child == NOTHING else ladder[child, LAST]

@@ -1,0 +1,146 @@
+"""The search for the earliest start: over random lists it finds what looking at every run finds, in few steps."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import numpy as np
+import pytest
+
+from ensue.kernels import earliest
+from ensue.kernels.arena import (
+    CHILD,
+    EVENT,
+    MARK_BITS,
+    NODES_A_MOVE,
+    NOTHING,
+    REST,
+    STAMP,
+    USED,
+    Arena,
+    alive,
+    join,
+    new_arena,
+    new_cell,
+    new_start,
+    starts_later,
+)
+
+NO_LOW = int(np.iinfo(np.int64).min)
+
+
+class Lists:
+    """Slots of partial matches that random moves change, as the evaluator's moves do."""
+
+    def __init__(self, seed: int, slots: int, events: int) -> None:
+        self.random = random.Random(seed)
+        self.arena: Arena = new_arena(events * 4 * NODES_A_MOVE, second=False)
+        self.slots = [NOTHING] * slots
+        self.time = 0
+        self.pending = np.empty(1 << 16, dtype=np.int64)
+        for position in range(events):
+            self._move(position)
+        used = int(self.arena.used[USED])
+        self.ladder = np.empty((used, earliest.WIDTH), dtype=np.int64)
+        earliest.add_rungs(self.arena.node, self.ladder, 0, used)
+
+    def _move(self, position: int) -> None:
+        nodes, seconds, used, groups, _ = self.arena
+        event = (position << MARK_BITS) | 1
+        kind = self.random.random()
+        target = self.random.randrange(len(self.slots))
+        if kind < 0.5:
+            self.time += self.random.choice([0, 1, 1])  # several events may have one time
+            added = new_start(nodes, seconds, used, event, self.time, 0)
+        else:
+            source = self.random.randrange(len(self.slots))
+            if self.slots[source] == NOTHING or source == target:
+                return
+            added = self.slots[source]
+            self.slots[source] = NOTHING  # each run is in one slot, so that lists are disjoint
+            if kind < 0.8:
+                added = new_cell(nodes, seconds, used, added, event)
+        before = self.slots[target]
+        if before == NOTHING:
+            self.slots[target] = added
+        elif kind < 0.8 and starts_later(nodes, seconds, added, before):
+            nodes[added, REST] = before
+            self.slots[target] = added
+        else:
+            self.slots[target] = join(nodes, seconds, used, groups, before, added, True)
+
+    def starts(self, node: int) -> list[int]:
+        """All starts in a list, by looking at every run."""
+        found, waiting = [], [node]
+        while waiting:
+            n = waiting.pop()
+            if n == NOTHING:
+                continue
+            child, rest = int(self.arena.node[n, CHILD]), int(self.arena.node[n, REST])
+            if child == NOTHING:
+                assert self.arena.node[n, EVENT] >= 0
+                found.append(n)
+            waiting += [child, rest]
+        return found
+
+    def found(self, node: int, low: int) -> int:
+        nodes, seconds = self.arena.node, self.arena.second
+        start = earliest.earliest_start(nodes, seconds, self.ladder, node, NOTHING, low, NO_LOW, self.pending, 0)
+        return int(start)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_finds_the_start_that_looking_at_all_finds(seed: int) -> None:
+    lists = Lists(seed, slots=3, events=120)
+    compared = 0
+    for slot, low in itertools.product(lists.slots, range(-1, 60, 2)):
+        inside = [n for n in lists.starts(slot) if lists.arena.node[n, STAMP] >= low]
+        assert lists.found(slot, low) == min(inside, default=NOTHING)
+        compared += bool(inside)
+    assert compared > 10
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_visits_the_runs_with_one_start_only(seed: int) -> None:
+    lists = Lists(seed, slots=2, events=80)
+    nodes, ladder = lists.arena.node, lists.ladder
+    for slot in lists.slots:
+        for start in lists.starts(slot):
+            reached, waiting = [], [slot]
+            while waiting:
+                node = int(earliest.with_start(nodes, ladder, waiting.pop(), start))
+                if node == NOTHING:
+                    continue
+                child = int(nodes[node, CHILD])
+                if child == NOTHING:
+                    reached.append(node)
+                else:
+                    waiting.append(child)
+                waiting.append(int(nodes[node, REST]))
+            assert set(reached) == {start}
+            assert len(reached) == lists.starts(slot).count(start)
+
+
+def test_rungs_reach_every_node_of_a_long_list_in_few_steps() -> None:
+    length = 10_000
+    arena = new_arena(length, second=False)
+    head = NOTHING
+    for position in range(length):
+        cell = new_start(arena.node, arena.second, arena.used, (position << MARK_BITS) | 1, position, 0)
+        arena.node[cell, REST] = head
+        head = cell
+    ladder = np.empty((length, earliest.WIDTH), dtype=np.int64)
+    earliest.add_rungs(arena.node, ladder, 0, length)
+    for low in (0, 1, 17, 4_999, 9_998, 9_999):
+        node, steps = head, 0
+        while arena.node[node, REST] != NOTHING:
+            rung, rest = int(ladder[node, earliest.RUNG]), int(arena.node[node, REST])
+            node, stop = next(
+                ((n, False) for n in (rung, rest) if alive(arena.node, arena.second, n, low, NO_LOW)), (node, True)
+            )
+            steps += 1
+            if stop:
+                break
+        assert int(arena.node[node, STAMP]) == low
+        assert steps <= 3 * 14  # three times the logarithm
