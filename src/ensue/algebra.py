@@ -135,7 +135,7 @@ class _Runs:
     def _after(self, stored: _Stored, actions: Any, k: int) -> _Stored | None:
         """What is stored after the actions; None where a check fails."""
         before = dict(stored)
-        if not all(self._at.passes(c, before.get(c.register, NOTHING), k) for c in conditions_of(actions)):
+        if not all(self._at.passes(c, before, k) for c in conditions_of(actions)):
             return None
         for w in writes_of(actions):
             if isinstance(w, Clear):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ensue.automata.memory import Check, Condition
+from ensue.automata.memory import Check, Condition, Holds, Register, register_of
 from ensue.automata.predicates import Guard, Predicate, Test, TypeIs
 from ensue.events import EventStream
 from ensue.language import ast
@@ -45,11 +45,16 @@ class AtEvent:
             self._values[e, k] = self._expressions.value(e, Scope(here=k))
         return self._values[e, k]
 
-    def passes(self, c: Condition, stored: Any, k: int) -> bool:
-        """Whether a check holds of what is stored."""
-        if stored is NOTHING:
+    def passes(self, c: Condition, stored: Mapping[Register, Any], k: int) -> bool:
+        """Whether a check holds of what the registers hold."""
+        if not c.registers <= stored.keys():
             return True
+        if isinstance(c, Holds):
+            known = c.with_parts(
+                lambda e: ast.Literal(stored[r], ast.LiteralType.NULL) if (r := register_of(e)) is not None else None
+            )
+            return (self._expressions.value(known.condition, Scope(here=k)) is True) != c.absent
         if isinstance(c, Check):
-            return binary(c.operator, stored, self.value(c.value, k)) is True
+            return binary(c.operator, stored[c.register], self.value(c.value, k)) is True
         assert self._stream.tick is not None, "a pattern that compares times needs a stream whose unit is known"
-        return c.interval.contains((int(self._stream.times[k]) - stored) * self._stream.tick)
+        return c.interval.contains((int(self._stream.times[k]) - stored[c.register]) * self._stream.tick)

@@ -96,7 +96,7 @@ class Run:
             s
             for s in self._automaton.outgoing[self.state]
             if self._at.holds(s.guard, k)
-            and all(self._at.passes(c, self.stored[c.register], k) == holds for c, holds in s.outcomes)
+            and all(self._at.passes(c, self.stored, k) == holds for c, holds in s.outcomes)
         ]
 
     def step(self, k: int) -> tuple[int, ...] | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from ensue.automata.memory import Check
 from ensue.automata.predicates import print_guard
+from ensue.automata.timing.clocks import compares_values
 from ensue.automata.timing.synchronous import Answer, Verdict, Witness
 from ensue.language.ast import NANOSECONDS
 from ensue.plan import Plan
@@ -18,7 +18,7 @@ def timing_lines(plan: Plan, slow: list[str]) -> list[str]:
     timing = timing_of(plan)
     if timing is None:
         return []
-    compares = any(isinstance(a, Check) for actions in plan.actions for a in actions)
+    compares = any(compares_values(actions) for actions in plan.actions)
     lines = [
         f"clocks        {len(timing.clocks)}: {_OUTSIDE if compares else _class(timing)}",
         f"resets        {_resets(timing.resets)}",

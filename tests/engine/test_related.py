@@ -70,7 +70,24 @@ PATTERNS = [
     "(A AS x ; (B AS y)+ FILTER min({y}) <= {x}) ; C AS z FILTER {z} > {x}",
     "((A OR B) AS x)+ FILTER count({x}) = 2 OR max({x}) > min({x})",
     "((A OR B) AS x)+ ; C AS y FILTER first({x}) = last({x}) AND {y} >= max({x})",
+    "(A AS x ; B AS y FILTER {x} <> {y})+",
+    "(A AS x ; B AS y FILTER {x} - {y} > 0 OR {x} IS NULL)+ ; C AS z",
+    "C AS z ; (A AS x ; B AS y FILTER {x} + {y} > {z})+",
+    "(A AS x ; (B AS y)? ; C AS z FILTER {x} <> {y} AND {y} <> {z})+",
+    "(A AS x ; (B AS y)+ FILTER {x} <> {y})+ ; C AS z",
+    "(A AS x ; B AS y ; C AS z FILTER {x} % 2 = {y} - {z} OR {z} BETWEEN {x} AND {y}){{1,2}}",
+    "((A AS x ALL B AS y) FILTER abs({x} - {y}) <= 1 OR -{x} < {y} / {x})+",
+    "C AS z ; ((A OR B) AS x ; (B OR C) AS y FILTER NOT ({x} = {y}) AND {z} IN ({x}, {y}))+[<= 3 s]",
+    "A AS x ; NOT (B AS w FILTER {w} > {x}) ; C AS y",
+    "A AS x ; NOT ((B OR C) AS w FILTER {w} <> {x}) ; (C AS y FILTER {y} <> {x})+",
+    "(A AS x ; B AS y) UNLESS (C AS w FILTER {w} >= {x})",
+    "(A AS x ; NOT (B AS w FILTER {w} = {x} OR {w} IS NULL) ; C AS y)+",
+    "C AS z ; (A AS x ; NOT (B AS w FILTER {w} <> {x} AND {w} <= {z}) ; ANY AS y)+",
+    "((A OR B) AS x FILTER {x} <> LASTOF({x}) OR {x} IS NULL)+",
+    "(A AS x ; B AS y FILTER {y} * 2 > LASTOF({y}) + 1 AND {x} <> {y})+",
 ]
+#: What no text can be put into.
+NUMBERS = re.compile(r"[*/%] |[-+] [{1]|-\{|BETWEEN|abs")
 ITEMS = ["*", "x", "y"]
 VALUES = {
     "v": pa.array([0, 1, 2, 3, None], pa.int64()),
@@ -82,8 +99,7 @@ VALUES = {
 def lifelike(rng: random.Random) -> tuple[str, pa.Table]:
     """A query with related events over a stream with NULLs, NaN, and integers beside floats."""
     shape = rng.choice(PATTERNS)
-    plain = "*" not in shape and "/" not in shape and "+ 1" not in shape
-    attribute = rng.choice(["v", "w", "s"]) if plain else rng.choice(["v", "w"])
+    attribute = rng.choice(["v", "w"] if NUMBERS.search(shape) else ["v", "w", "s"])
     names = {x: f"{x}.{rng.choice('vw') if attribute != 's' else 's'}" for x in "xyzw"}
     items = rng.choice(ITEMS if "AS y" in shape and "OR (C" not in shape else ["*"])
     clauses = (" PARTITION BY k", " WITHIN 4 s", " WITHIN 5 EVENTS")

@@ -10,7 +10,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from ensue.automata.memory import Action, Check, Clear, Keep, Register, Since, Store, writes_of
+from ensue.automata.memory import (
+    Action,
+    Check,
+    Clear,
+    Keep,
+    Register,
+    Since,
+    Store,
+    conditions_of,
+    formulas_of,
+    writes_of,
+)
 from ensue.automata.model import Automaton, Transition
 from ensue.language import ast
 
@@ -34,18 +45,22 @@ def shared(automaton: Automaton, is_float: Callable[[ast.Expression], bool] = la
     """The automaton with one register for those in which the same is stored everywhere.
 
     `x.id = y.id AND x.id = z.id` compares twice with the same value. What is compared with a float somewhere is a float
-    in its register, and compared with whole numbers exactly in another.
+    in its register, and compared with whole numbers exactly in another; what is computed with is kept as it is.
     """
     if len(automaton.registers) < 2:
         return automaton
     stored: dict[Register, set[tuple[int, Action]]] = {r: set() for r in sorted(automaton.registers)}
     floats: set[Register] = set()
+    computed: set[Register] = set()
     for number, t in enumerate(automaton.transitions):
         for a in writes_of(t.actions):
             stored[a.register].add((number, replace(a, register="")))
+        computed = computed.union(*(c.registers for c in formulas_of(t.actions)))
         floats |= {a.register for a in t.actions if isinstance(a, Check | Store) and a.value and is_float(a.value)}
-    first: dict[tuple[frozenset[tuple[int, Action]], bool], Register] = {}
-    return automaton.renamed({r: first.setdefault((frozenset(all_), r in floats), r) for r, all_ in stored.items()})
+    first: dict[tuple[frozenset[tuple[int, Action]], bool, bool], Register] = {}
+    return automaton.renamed(
+        {r: first.setdefault((frozenset(all_), r in floats, r in computed), r) for r, all_ in stored.items()}
+    )
 
 
 def pruned(automaton: Automaton) -> Automaton:
@@ -68,8 +83,8 @@ def pruned(automaton: Automaton) -> Automaton:
     def kept(t: Transition) -> Iterator[Action]:
         cleared = {a.register for a in t.actions if isinstance(a, Clear)}
         for a in t.actions:
-            if isinstance(a, Check | Since):
-                if a.register in maybe[t.source]:
+            if not isinstance(a, Store | Clear):
+                if a.registers <= maybe[t.source]:
                     yield a
             elif a.register not in live[t.target]:
                 continue
@@ -108,7 +123,7 @@ def _live(automaton: Automaton) -> dict[int, Registers]:
 
 def _read(actions: Iterable[Action]) -> Registers:
     """The registers that are checked. What is kept if it is less is read too, but only for what counts after that."""
-    return frozenset(a.register for a in actions if isinstance(a, Check | Since))
+    return _NONE.union(*(a.registers for a in conditions_of(actions)))
 
 
 def _replaced(actions: Iterable[Action]) -> Registers:

@@ -4,20 +4,24 @@
 
 stores the time and the `id` of the event of `A`; at an event of `B` it checks that the time since lies in the interval,
 and that the `id` is the one stored. A register that holds a time is a clock. A check of a register in which nothing is
-stored holds: there is nothing to compare with. Checks of a transition come before its stores.
+stored holds: there is nothing to compare with. Checks of a transition come before its stores. What is no comparison
+with one register is a condition over several.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import count
+from typing import Self
 
 from ensue.language import ast
 from ensue.language.printer import print_expression, print_interval
 
 Register = str
+#: The variable under which a condition over several registers names them.
+_REGISTERS = "$"
 
 
 class Keep(StrEnum):
@@ -29,10 +33,21 @@ class Keep(StrEnum):
 
 
 @dataclass(frozen=True)
-class Store:
+class _OfOne:
+    register: Register
+
+    @property
+    def registers(self) -> frozenset[Register]:
+        return frozenset({self.register})
+
+    def renamed(self, names: Mapping[Register, Register]) -> Self:
+        return replace(self, register=names.get(self.register, self.register))
+
+
+@dataclass(frozen=True)
+class Store(_OfOne):
     """Stores what the expression, over bare attributes, gives at the event; without one, the event's time."""
 
-    register: Register
     value: ast.Expression | None = None
     keep: Keep = Keep.NEW
 
@@ -42,20 +57,17 @@ class Store:
 
 
 @dataclass(frozen=True)
-class Clear:
+class Clear(_OfOne):
     """Nothing is stored any more."""
-
-    register: Register
 
     def __str__(self) -> str:
         return f"{self.register} := nothing"
 
 
 @dataclass(frozen=True)
-class Check:
+class Check(_OfOne):
     """What is stored compares so with what the expression gives at the event."""
 
-    register: Register
     operator: str  # = < <= > >=
     value: ast.Expression
 
@@ -64,25 +76,78 @@ class Check:
 
 
 @dataclass(frozen=True)
-class Since:
+class Since(_OfOne):
     """The time since the one that is stored lies in the interval."""
 
-    register: Register
     interval: ast.Interval
 
     def __str__(self) -> str:
         return f"time since {self.register} in {print_interval(self.interval)}"
 
 
-Condition = Check | Since
+@dataclass(frozen=True)
+class Holds:
+    """The condition over bare attributes of the event, and over what is stored, is TRUE; or, `absent`, it is not.
+
+    While an automaton is built it may also speak of an event outside (`x.v`), which gets its registers later.
+    """
+
+    condition: ast.Expression
+    absent: bool = False
+
+    @property
+    def registers(self) -> frozenset[Register]:
+        return frozenset(r for e in ast.find(self.condition, ast.Attribute) if (r := register_of(e)) is not None)
+
+    @property
+    def outside(self) -> frozenset[str]:
+        """The variables that have no registers yet."""
+        return frozenset(e.variable for e in ast.find(self.condition, ast.Attribute) if register_of(e) is None)
+
+    def renamed(self, names: Mapping[Register, Register]) -> Self:
+        return self.with_parts(lambda e: stored_in(names.get(r, r)) if (r := register_of(e)) is not None else None)
+
+    def with_parts(self, by: Callable[[ast.Expression], ast.Expression | None]) -> Self:
+        """The same with some parts of the condition replaced."""
+        return replace(self, condition=ast.replaced(self.condition, by))
+
+    def __str__(self) -> str:
+        text = print_expression(
+            ast.replaced(self.condition, lambda e: ast.Name(r) if (r := register_of(e)) is not None else None)
+        )
+        return f"not({text})" if self.absent else f"({text})"
+
+
+def stored_in(register: Register) -> ast.Expression:
+    """What the register holds, as a part of a condition."""
+    return ast.Attribute(_REGISTERS, register)
+
+
+def register_of(e: ast.Node) -> Register | None:
+    """The register whose content the expression is."""
+    return e.name if isinstance(e, ast.Attribute) and e.variable == _REGISTERS else None
+
+
+Comparison = Check | Since
+Condition = Comparison | Holds
 Action = Store | Clear | Condition
 Actions = frozenset[Action]
 NO_ACTIONS: Actions = frozenset()
 
 
 def conditions_of(actions: Iterable[Action]) -> list[Condition]:
-    """The checks, in a fixed order."""
-    return sorted((a for a in actions if isinstance(a, Check | Since)), key=str)
+    """All that is checked, in a fixed order."""
+    return sorted((a for a in actions if isinstance(a, Check | Since | Holds)), key=str)
+
+
+def comparisons_of(actions: Iterable[Action]) -> list[Comparison]:
+    """The checks of one register each, in a fixed order."""
+    return [c for c in conditions_of(actions) if not isinstance(c, Holds)]
+
+
+def formulas_of(actions: Iterable[Action]) -> list[Holds]:
+    """The conditions over several registers, or none, in a fixed order."""
+    return [c for c in conditions_of(actions) if isinstance(c, Holds)]
 
 
 def writes_of(actions: Iterable[Action]) -> list[Store | Clear]:

@@ -79,13 +79,13 @@ class Automaton:
     @cached_property
     def registers(self) -> frozenset[Register]:
         """The registers that its transitions store in or check."""
-        return frozenset(a.register for t in self.transitions for a in t.actions)
+        return frozenset(r for t in self.transitions for a in t.actions for r in a.registers)
 
     def renamed(self, names: Mapping[Register, Register]) -> Automaton:
         """The same automaton with other names for some registers."""
         if not names:
             return self
-        return self.relabelled(lambda t: (replace(a, register=names.get(a.register, a.register)) for a in t.actions))
+        return self.relabelled(lambda t: (a.renamed(names) for a in t.actions))
 
     def relabelled(self, actions: Callable[[Transition], Iterable[Action]]) -> Automaton:
         """The same automaton with other actions on its transitions."""

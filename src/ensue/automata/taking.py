@@ -11,7 +11,18 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from ensue.automata.liveness import Registers, allowed, analysed, longest_asked
-from ensue.automata.memory import Actions, Check, Condition, Keep, Register, Since, Store, conditions_of, writes_of
+from ensue.automata.memory import (
+    Actions,
+    Check,
+    Comparison,
+    Keep,
+    Register,
+    Since,
+    Store,
+    comparisons_of,
+    formulas_of,
+    writes_of,
+)
 from ensue.automata.model import Automaton
 
 _NONE: Registers = frozenset()
@@ -43,23 +54,24 @@ class Taking:
     def __init__(self, automaton: Automaton, actions: Sequence[Actions]) -> None:
         self._memory = analysed(automaton)
         self._asked = {r: longest_asked(automaton, r) for r in sorted(automaton.registers)}
-        equal = {c.register for a in actions for c in conditions_of(a) if _is_equality(c)}
+        equal = {c.register for a in actions for c in comparisons_of(a) if _is_equality(c)}
         #: In the order of the trees' keys.
         self.registers: list[Register] = sorted(automaton.registers, key=lambda r: (r not in equal, len(r), r))
 
     def taken(self, source: frozenset[int], target: frozenset[int], actions: Actions, *, marks: bool) -> Taken:
         """An empty source is that of runs that start, an empty target that of runs that end."""
         had, live = self._live(source), self._live(target)
-        conditions = conditions_of(actions)
+        comparisons = comparisons_of(actions)
         replaced = {w.register for w in writes_of(actions) if not isinstance(w, Store) or w.keep is Keep.NEW}
-        bound = self._bound(conditions, had, self._stored(source))
+        bound = self._bound(comparisons, had, self._stored(source))
         if not marks and not actions and live == had and target:
             kind = Kind.PASS
         elif live & had - replaced:
             kind = Kind.MERGE if not bound and self._stay_in_order(live, had, replaced, actions) else Kind.EACH
         else:
             decided = set(self.registers[:bound])
-            kind = Kind.UNION if all(c.register in decided for c in conditions) else Kind.SIFT
+            settled = all(c.register in decided for c in comparisons) and not formulas_of(actions)
+            kind = Kind.UNION if settled else Kind.SIFT
         return Taken(kind, bound, live, self._lost(target, live))
 
     def _lost(self, target: frozenset[int], live: Registers) -> Since | None:
@@ -85,12 +97,12 @@ class Taking:
             last |= (register in had and not carried) or register in compared
         return True
 
-    def _bound(self, conditions: list[Condition], had: Registers, stored: Registers) -> int:
+    def _bound(self, comparisons: list[Comparison], had: Registers, stored: Registers) -> int:
         """By how many of the first registers the runs that pass lie next to each other."""
         for n, register in enumerate(self.registers):
             if register not in had:
                 continue  # nothing is stored in it
-            asked = [c for c in conditions if c.register == register]
+            asked = [c for c in comparisons if c.register == register]
             if not asked or register not in stored:
                 return n
             if not any(map(_is_equality, asked)):
@@ -105,7 +117,7 @@ class Taking:
         return _NONE.union(*(self._memory.stored.get(s, _NONE) for s in states))
 
 
-def _is_equality(c: Condition) -> bool:
+def _is_equality(c: Comparison) -> bool:
     return isinstance(c, Check) and c.operator == "="
 
 

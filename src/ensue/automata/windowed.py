@@ -172,7 +172,7 @@ class _Construction:
 def _asked(run: _Run, t: Transition) -> frozenset[Condition]:
     """The checks of a transition, with the registers that hold what the run has stored; of an empty one all hold."""
     held = {r: register(value + 1, age) for r, value, age in run.held}
-    return frozenset(replace(c, register=held[c.register]) for c in conditions_of(t.actions) if c.register in held)
+    return frozenset(c.renamed(held) for c in conditions_of(t.actions) if c.registers <= held.keys())
 
 
 def _without_lesser(runs: Sequence[_Run]) -> frozenset[_Run]:

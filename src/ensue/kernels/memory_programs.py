@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from ensue.automata.determinize import START, Configuration, Move, Program, Subset
-from ensue.automata.memory import Actions, Keep, Register, Store, conditions_of, writes_of
-from ensue.automata.model import Automaton
+from ensue.automata.memory import Keep, Register, Store, comparisons_of, formulas_of, writes_of
 from ensue.automata.taking import Taking
-from ensue.kernels import remember
+from ensue.kernels import formulas, remember
 from ensue.kernels.growing import Growing
 from ensue.kernels.remember import Steps
+from ensue.plan import Plan
 
 _KEEP = {
     Keep.NEW: remember.KEEP_NEW,
@@ -25,13 +25,17 @@ _NOWHERE: Subset = frozenset()
 class MemoryPrograms:
     """Notes, for each move of a program, how it takes the runs of its source."""
 
-    def __init__(self, automaton: Automaton, actions: list[Actions]) -> None:
-        self._actions = actions
-        self._taking = Taking(automaton, actions)
+    def __init__(self, plan: Plan) -> None:
+        self._actions = actions = plan.actions
+        self._taking = Taking(plan.automaton, actions)
         self._number = {r: n for n, r in enumerate(self._taking.registers)}
         #: The distinct checks and stores: a batch has a column for each.
-        self.checks = list(dict.fromkeys(c for a in actions for c in conditions_of(a)))
+        self.checks = list(dict.fromkeys(c for a in actions for c in comparisons_of(a)))
         self.stores = list(dict.fromkeys(w for a in actions for w in writes_of(a) if isinstance(w, Store)))
+        #: What registers that formulas compute with hold, and what they take of the event, each with its kind.
+        self.computed, self.terms = plan.computed, plan.terms
+        self._formulas = list(plan.formulas)
+        self.formulas = formulas.table(list(plan.formulas.values()), list(self.terms), self._number)
         self.actions = self._numbered()
         self.reset()
 
@@ -75,18 +79,23 @@ class MemoryPrograms:
 
     def _numbered(self) -> remember.Actions:
         check, store = {c: n for n, c in enumerate(self.checks)}, {s: n for n, s in enumerate(self.stores)}
-        first_check, first_store = [0], [0]
+        formula = {f: n for n, f in enumerate(self._formulas)}
+        first_check, first_store, first_formula = [0], [0], [0]
         checks: list[tuple[int, int]] = []
         stores: list[tuple[int, int, int]] = []
+        asked: list[tuple[int, int]] = []
         for actions in self._actions:
-            checks += [(self._number[c.register], check[c]) for c in conditions_of(actions)]
+            checks += [(self._number[c.register], check[c]) for c in comparisons_of(actions)]
+            asked += [(formula[f], int(f.absent)) for f in formulas_of(actions)]
             for w in writes_of(actions):
                 keep = _KEEP[w.keep] if isinstance(w, Store) else remember.KEEP_NONE
                 stores.append((self._number[w.register], keep, store[w] if isinstance(w, Store) else 0))
             first_check.append(len(checks))
             first_store.append(len(stores))
+            first_formula.append(len(asked))
         check_register, check_column = _columns(checks, 2)
         store_register, store_keep, store_column = _columns(stores, 3)
+        number, absent = _columns(asked, 2)
         return remember.Actions(
             np.array(first_check, dtype=np.int32),
             check_register,
@@ -95,6 +104,9 @@ class MemoryPrograms:
             store_register,
             store_keep,
             store_column,
+            np.array(first_formula, dtype=np.int32),
+            number,
+            absent != 0,
         )
 
 

@@ -7,14 +7,15 @@ is compared, the kernel compares integers with two bounds.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ensue.automata.memory import Check, Condition, Register, Since, Store
+from ensue.automata.memory import Check, Register, Since
 from ensue.errors import EngineError
 from ensue.events import EventStream, integers, one_chunk
 from ensue.kernels.keys import TextNumbers, numbered_texts
@@ -24,22 +25,26 @@ from ensue.kernels.remember import Columns
 from ensue.language import ast
 from ensue.schema import Kind, value_type
 
+if TYPE_CHECKING:
+    from ensue.kernels.memory_programs import MemoryPrograms
+
 Integers = npt.NDArray[np.int64]
 _GREATEST = int(np.iinfo(np.int64).max)
 _NONE: Integers = np.zeros((0, 0), dtype=np.int64)
-NO_COLUMNS = Columns(_NONE, _NONE, _NONE)
+NO_COLUMNS = Columns(_NONE, _NONE, _NONE, _NONE)
 
 
 class RegisterColumns:
     """Makes the columns of each batch. Texts are numbered as they occur, for all registers alike."""
 
-    def __init__(self, checks: Sequence[Condition], stores: Sequence[Store], tick: int | None) -> None:
-        self._checks, self._stores = checks, stores
+    def __init__(self, memory: MemoryPrograms, tick: int | None) -> None:
+        self._checks, self._stores = memory.checks, memory.stores
+        self._computed, self._terms = memory.computed, memory.terms
         self._tick = tick
         self.texts = TextNumbers()
         self.textual: set[Register] = set()  # the registers that hold numbers of texts
         self._expressions: dict[Register, list[ast.Expression]] = defaultdict(list)
-        for a in (*checks, *stores):
+        for a in (*self._checks, *self._stores):
             if not isinstance(a, Since) and a.value is not None and a.value not in self._expressions[a.register]:
                 self._expressions[a.register].append(a.value)
 
@@ -64,7 +69,8 @@ class RegisterColumns:
             for c in self._checks
         ]
         stored = [times if s.value is None else values[s.register][s.value] for s in self._stores]
-        columns = ([least for least, _ in ranges], [greatest for _, greatest in ranges], stored)
+        terms = [self._as_computed(_evaluated(e, table), kind) for e, kind in self._terms.items()]
+        columns = ([least for least, _ in ranges], [greatest for _, greatest in ranges], stored, terms)
         return Columns(*(np.array(part, dtype=np.int64).reshape(len(part), len(table)) for part in columns))
 
     def _values(
@@ -72,6 +78,11 @@ class RegisterColumns:
     ) -> dict[ast.Expression, Integers]:
         """What the expressions give, as integers that compare with each other."""
         arrays = {e: _evaluated(e, table) for e in expressions}
+        if register in self._computed:
+            kind = self._computed[register]
+            if kind is Kind.STRING:
+                self.textual.add(register)
+            return {e: self._as_computed(array, kind) for e, array in arrays.items()}
         return dict(zip(arrays, self._as_integers(register, list(arrays.values())), strict=True))
 
     def _as_integers(self, register: Register, arrays: list[pa.Array]) -> list[Integers]:
@@ -86,6 +97,17 @@ class RegisterColumns:
         else:
             convert = _of_integers
         return [_or_null(a, convert) for a in arrays]
+
+    def _as_computed(self, array: pa.Array, kind: Kind) -> Integers:
+        """What instructions compute with: times in nanoseconds, and of floats NaN too."""
+        match kind:
+            case Kind.STRING:
+                convert: Callable[[pa.Array], Integers] = self._numbers_of_texts
+            case Kind.FLOAT:
+                convert = _of_all_floats
+            case _:
+                convert = _in_nanoseconds
+        return _or_null(array, convert)
 
     def _numbers_of_texts(self, array: pa.Array) -> Integers:
         return numbered_texts(array, self.texts)
@@ -124,6 +146,25 @@ def _of_floats(array: pa.Array) -> Integers:
     bits = floats.view(np.int64)
     found = np.where(bits < 0, bits ^ _GREATEST, bits)
     return np.where(np.isnan(floats), NULL, found)
+
+
+def _of_all_floats(array: pa.Array) -> Integers:
+    """As `_of_floats`, with NaN above all others."""
+    floats = array.cast(pa.float64(), safe=False).fill_null(0.0).to_numpy(zero_copy_only=False)
+    bits = np.where(np.isnan(floats), np.nan, floats).view(np.int64)
+    return np.where(bits < 0, bits ^ _GREATEST, bits)
+
+
+def _in_nanoseconds(array: pa.Array) -> Integers:
+    """Whole numbers as they are, times and durations in nanoseconds."""
+    try:
+        if pa.types.is_duration(array.type):
+            array = array.cast(pa.duration("ns"))
+        elif value_type(array.type).kind is Kind.TIMESTAMP:
+            array = array.cast(pa.timestamp("ns", getattr(array.type, "tz", None)))
+    except pa.ArrowInvalid as e:
+        raise EngineError(f"this engine computes with times in nanoseconds, which these do not fit: {e}") from None
+    return _of_integers(array)
 
 
 def _in_one_unit(arrays: list[pa.Array]) -> list[pa.Array]:

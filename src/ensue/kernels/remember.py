@@ -13,6 +13,7 @@ from numba import njit
 
 from ensue.automata.taking import Kind
 from ensue.kernels.arena import CHILD, MARK_BITS, NOTHING, REST, USED, added_to, alive, new_cell, new_start, own_list
+from ensue.kernels.formulas import Formulas, holds
 from ensue.kernels.jit import kernel
 from ensue.kernels.ordered import LEAST, NODES_A_CALL, UNSET, between, compare, fork, new_tree, put, weight
 
@@ -43,14 +44,18 @@ class Actions(NamedTuple):
     store_register: Any
     store_keep: Any
     store_column: Any
+    first_formula: Any
+    formula: Any
+    absent: Any  # bool: whether it must not be TRUE
 
 
 class Columns(NamedTuple):
-    """At each event of a batch: the least and the greatest value that passes each check, and each value to store."""
+    """At each event of a batch: the least and the greatest value that passes each check, and what is stored."""
 
     least: Any  # int64[checks, n]
     greatest: Any
     stored: Any  # int64[stores, n]
+    terms: Any  # int64[terms, n]: what formulas take of the event
 
 
 class Spine(NamedTuple):
@@ -68,6 +73,7 @@ class Memory(NamedTuple):
     reports: Steps
     report_place: Any  # int32[reports]: where in `selected` its runs are, or -1 for those that start here
     actions: Actions
+    formulas: Formulas
     columns: Columns
     selected: Any  # int64[1, reports of one program]: the runs of each report
     key: Any  # int64[registers]
@@ -209,6 +215,9 @@ def _passes(memory: Memory, action: int, i: int, values: Any, node: int) -> bool
     for c in range(actions.first_check[action], actions.first_check[action + 1]):
         value, column = values[node, actions.check_register[c]], actions.check_column[c]
         if value != UNSET and not columns.least[column, i] <= value <= columns.greatest[column, i]:
+            return False
+    for c in range(actions.first_formula[action], actions.first_formula[action + 1]):
+        if not holds(memory.formulas, actions.formula[c], values, node, columns.terms, i, actions.absent[c]):
             return False
     return True
 

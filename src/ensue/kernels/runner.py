@@ -59,8 +59,7 @@ class Reader:
         self.keys = KeyNumbers([k.attribute for k in plan.query.partition])
         self.classifier = Classifier(plan.predicates, given)
         self._determinizer = Determinizer(plan.automaton, plan.predicates, plan.marks, plan.actions)
-        memory = MemoryPrograms(plan.automaton, plan.actions)
-        self.columns = RegisterColumns(memory.checks, memory.stores, tick)
+        self.columns = RegisterColumns(MemoryPrograms(plan), tick)
         self._timed = plan.window.ticks(tick) is not None
         self._counted = _counted(plan)
         self._idle = np.zeros(0, dtype=np.bool_)  # of each class
@@ -136,7 +135,7 @@ class Evaluator:
         self._reader = reader
         self._determinizer = Determinizer(plan.automaton, plan.predicates, plan.marks, plan.actions)
         registers = len(plan.automaton.registers)
-        self._memory = MemoryPrograms(plan.automaton, plan.actions) if registers else None
+        self._memory = MemoryPrograms(plan) if registers else None
         self.programs = Programs(self._determinizer, reader.classifier.words, configurations, self._memory)
         ticks = plan.window.ticks(tick)
         self.rules = Rules(
@@ -216,6 +215,7 @@ class Evaluator:
             self._memory.reports,
             self._memory.places,
             self._memory.actions,
+            self._memory.formulas,
             batch.columns,
             self._selected,
             self._key,

@@ -79,33 +79,43 @@ def is_plain(e: ast.Expression) -> bool:
     return not (any(ast.find(e, ast.Each)) or looks_back(e) or lasts_in(e) or aggregates_of(e))
 
 
-def chains(body: ast.Pattern) -> tuple[ast.Pattern, list[Comparison]]:
-    """An iteration's body without the comparisons of its event with that of the round before, and those.
+def chains(body: ast.Pattern) -> tuple[ast.Pattern, list[Comparison], list[ast.Expression]]:
+    """An iteration's body without what relates its event to that of the round before: comparisons, and what else does.
 
-    Their left sides speak of the round before. Only those around the whole body are taken: others may hold for a part.
+    The left sides of comparisons speak of the round before. Only conditions around the whole body are taken: others may
+    hold for a part.
 
     >>> from ensue.language.parser import parse_pattern
     >>> from ensue.language.printer import print_pattern
     >>> iteration = parse_pattern("(A AS y FILTER y.v > LASTOF(y).v AND y.w = 1)+")
-    >>> body, found = chains(iteration.body)
+    >>> body, found, _ = chains(iteration.body)
     >>> print_pattern(body), [(c.operator, c.variables[1]) for c in found]
     ('A AS y FILTER y.w = 1', [('<', 'y')])
     """
     if isinstance(body, ast.Within):
-        inner, found = chains(body.body)
-        return replace(body, body=inner), found
+        inner, found, formulas = chains(body.body)
+        return replace(body, body=inner), found, formulas
     if not isinstance(body, ast.Filter):
-        return body, []
-    inner, found = chains(body.body)
+        return body, [], []
+    inner, found, formulas = chains(body.body)
     kept = []
     for c in conjuncts_of(body.condition):
         chain = _chain(c, singles(body.body))
-        if chain is None:
-            kept.append(c)
-        else:
+        if chain is not None:
             found.append(chain)
+        elif chained_in(c) in singles(body.body):
+            formulas.append(c)
+        else:
+            kept.append(c)
     made = with_conjuncts(replace(body, body=inner), kept)
-    return made or inner, found
+    return made or inner, found, formulas
+
+
+def chained_in(e: ast.Expression) -> str | None:
+    """The variable `y` if the condition speaks of it and of `LASTOF(y)`, and of nothing else."""
+    if aggregates_of(e) or looks_back(e) or any(ast.find(e, ast.Each)):
+        return None
+    return next((y for y in variables_of(e) if variables_of(e) == {y, last_of(y)}), None)
 
 
 def _chain(e: ast.Expression, singles: frozenset[str]) -> Comparison | None:
@@ -125,12 +135,15 @@ def can_be_split(p: ast.Filter) -> bool:
     return chosen & bindings(p.body).keys() <= always_marked(p.body) or all(chosen_of(c) == chosen for c in conjuncts)
 
 
-def split(p: ast.Filter) -> tuple[list[Comparison], ast.Filter | None]:
-    """The comparisons of the filter between events of its own pattern, and the filter with what is left."""
+def split(p: ast.Filter) -> tuple[list[Comparison], list[ast.Expression], ast.Filter | None]:
+    """The comparisons of the filter between events of its own pattern, what else relates events, and what is left."""
     conjuncts = conjuncts_of(p.condition) if can_be_split(p) else [p.condition]
     own = bindings(p.body).keys()
     found = {c: made for c in conjuncts if variables_of(c) <= own and (made := comparison(c)) is not None}
-    return list(found.values()), with_conjuncts(p, [c for c in conjuncts if c not in found])
+    formulas = [c for c in conjuncts if c not in found and len(variables_of(c)) > 1 and is_plain(c)]
+    formulas = [c for c in formulas if variables_of(c) & own]
+    rest = with_conjuncts(p, [c for c in conjuncts if c not in found and c not in formulas])
+    return list(found.values()), formulas, rest
 
 
 def with_conjuncts(p: ast.Filter, conjuncts: list[ast.Expression]) -> ast.Filter | None:

@@ -66,7 +66,12 @@ def _moved(p: ast.Pattern, schema: Schema | None) -> tuple[ast.Pattern, Conditio
             return _from_filter(p, *take(p.body), schema)
         case ast.Within() | ast.As() | ast.Unless() | ast.Iteration() | ast.Optional():
             body, taken = take(p.body)
-            return (dataclasses.replace(p, body=body), taken) if all(_may_leave(c, p) for c in taken) else (p, _NONE)
+            staying = tuple(c for c in taken if not _may_leave(c, p))
+            if staying and nullable(body):
+                return p, _NONE
+            for c in staying:
+                body = ast.Filter(body, c, span=c.span)
+            return dataclasses.replace(p, body=body), tuple(c for c in taken if c not in staying)
         case ast.Sequence() | ast.NotBetween() | ast.All() | ast.Or():
             changes, found = {}, _NONE
             for side, other in (("left", "right"), ("right", "left")):

@@ -9,9 +9,10 @@ from functools import cached_property
 
 from ensue.automata.ambiguity import is_ambiguous
 from ensue.automata.build import Unsupported, build, project, select_, strict
+from ensue.automata.formula import Formula, NoInstruction, formula_of, kind_of
 from ensue.automata.fuse import fuse_tests
 from ensue.automata.liveness import pruned, shared
-from ensue.automata.memory import NO_ACTIONS, Actions, Check, Store
+from ensue.automata.memory import NO_ACTIONS, Actions, Check, Holds, Register, Store, formulas_of
 from ensue.automata.model import Automaton, Marks, TooLarge
 from ensue.automata.predicates import Before, Guard, Machine, Predicate, machines_of, predicates_of, print_guard
 from ensue.errors import Problem, ProblemKind, QueryError
@@ -102,7 +103,31 @@ class Plan:
     def remembered(self) -> frozenset[str]:
         """The attributes whose values registers hold or are compared with."""
         used = [a.value for actions in self.actions for a in actions if isinstance(a, Store | Check)]
+        used += [f.condition for actions in self.actions for f in formulas_of(actions)]
         return frozenset(n.name for e in used if e is not None for n in ast.find(e, ast.Name))
+
+    @cached_property
+    def formulas(self) -> dict[Holds, Formula]:
+        """The conditions over several registers, as instructions."""
+        found = dict.fromkeys(f for actions in self.actions for f in formulas_of(actions))
+        return {f: formula_of(f, self._stored, self.checked.schema) for f in found}
+
+    @property
+    def _stored(self) -> dict[Register, ast.Expression]:
+        """What registers hold other than times."""
+        return {a.register: a.value for actions in self.actions for a in actions if isinstance(a, Store) and a.value}
+
+    @cached_property
+    def computed(self) -> dict[Register, Kind]:
+        """The registers that formulas compute with, each with the kind of what it holds."""
+        typing = Typing(self.checked.schema)
+        return {r: kind_of(self._stored[r], typing) for f in self.formulas.values() for r in f.registers}
+
+    @cached_property
+    def terms(self) -> dict[ast.Expression, Kind]:
+        """What formulas take of the event, each with its kind."""
+        typing = Typing(self.checked.schema)
+        return {t: kind_of(t, typing) for f in self.formulas.values() for t in f.terms}
 
     @cached_property
     def final_marks(self) -> list[Marks]:
@@ -239,6 +264,13 @@ def _check_registers(plan: Plan) -> None:
     """Refuses what no register can keep; a comparison that could be judged on whole matches is not here any more."""
     if len(plan.automaton.registers) > MAX_REGISTERS:
         raise Unsupported(plan.query, f"a query that remembers more than {MAX_REGISTERS} values")
+    outside = next((f for actions in plan.actions for f in formulas_of(actions) if f.outside), None)
+    if outside is not None:
+        raise Unsupported(plan.query, "a condition on an event that may come later than what it is said of")
+    try:
+        _ = plan.formulas
+    except NoInstruction as e:
+        raise Unsupported(e.part, str(e)) from None
     typing = Typing(plan.checked.schema)
     checks = [c for actions in plan.actions for c in actions if isinstance(c, Check)]
     if not all(fits_a_register(typing.infer(c.value), c.operator) for c in checks):

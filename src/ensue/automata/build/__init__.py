@@ -17,6 +17,7 @@ from ensue.automata.build import (
     not_between,
     or_,
     project,
+    relate,
     select_,
     sequence,
     strict,
@@ -25,12 +26,13 @@ from ensue.automata.build import (
     within_time,
 )
 from ensue.automata.build.limits import Unsupported
+from ensue.automata.liveness import pruned
 from ensue.automata.memory import fresh
 from ensue.automata.model import Automaton, TooLarge
 from ensue.language import ast
 from ensue.language.printer import print_pattern
 from ensue.logic.comparisons import chains
-from ensue.logic.scope import is_atom, nullable, singles
+from ensue.logic.scope import captured, free, is_atom, nullable, singles
 
 __all__ = ["Unsupported", "apart", "build"]
 
@@ -43,7 +45,7 @@ def build(p: ast.Pattern) -> Automaton:
     Automaton(size=4, finals=frozenset({2}))
     """
     try:
-        return _construct(p)
+        return relate.bound(p, _construct(p), _given(p))
     except TooLarge as e:
         raise Unsupported(p, f"a pattern whose automaton has more than {e.most:,} transitions") from None
 
@@ -68,10 +70,12 @@ def _construct(p: ast.Pattern) -> Automaton:
                 right_optional=nullable(p.right),
             )
         case ast.Iteration():
-            body, compared = chains(p.body)
+            body, compared, related = chains(p.body)
             made = iteration.construct(build(body), p.low, p.high, contiguous=p.contiguous, gap=p.gap)
             for c in compared:
                 made = chain.construct(c, made)
+            for condition in related:
+                made = relate.between_rounds(condition, made)
             return made
         case ast.Or():
             return or_.construct(build(p.left), build(p.right))
@@ -80,12 +84,12 @@ def _construct(p: ast.Pattern) -> Automaton:
         case ast.All():
             return all_.construct(*apart(build(p.left), build(p.right)), singles(p.left) & singles(p.right))
         case ast.Unless():
-            return unless.construct(p, build(p.body), _without_memory(p.absent))
+            return unless.construct(p, build(p.body), _absent(p.absent))
         case ast.NotBetween():
             return not_between.construct(
                 p,
                 build(p.left),
-                _without_memory(p.absent),
+                _absent(p.absent),
                 build(p.right),
                 left_optional=nullable(p.left),
                 right_optional=nullable(p.right),
@@ -101,7 +105,7 @@ def _construct(p: ast.Pattern) -> Automaton:
         case ast.Select() if select_.is_settled(p.selector, p.body):
             return build(p.body)
         case ast.Select():
-            return select_.construct(p.selector, _without_memory(p.body), print_pattern(p.body))
+            return select_.construct(p.selector, _without_actions(p.body), print_pattern(p.body))
         case ast.Optional():
             return build(p.body)  # that it may be left out is the sequence's to say
     raise AssertionError(p)
@@ -114,9 +118,23 @@ def apart(p: Automaton, q: Automaton) -> tuple[Automaton, Automaton]:
     return p, q.renamed(clash)
 
 
-def _without_memory(p: ast.Pattern) -> Automaton:
-    """The automaton of a pattern of which all runs are followed at once, as sets of states."""
-    made = build(p)
+def _given(p: ast.Pattern) -> frozenset[str]:
+    """The variables of `p` that conditions inside of it speak of from outside of their own pattern."""
+    absent = free(p.absent) & singles(p) if isinstance(p, ast.Unless | ast.NotBetween) else frozenset()
+    return captured(p) | absent
+
+
+def _absent(p: ast.Pattern) -> Automaton:
+    """The automaton of what must not come: all its runs are followed at once, as sets of states."""
+    made = pruned(build(p))
     if made.registers:
-        raise Unsupported(p, "events being compared, or their times, in what is absent or in a choice inside a pattern")
+        raise Unsupported(p, "events being compared, or their times, in what is absent")
+    return made
+
+
+def _without_actions(p: ast.Pattern) -> Automaton:
+    """The automaton of a pattern whose runs are compared with each other."""
+    made = build(p)
+    if any(t.actions for t in made.transitions):
+        raise Unsupported(p, "events being compared, or their times, in a choice inside a pattern")
     return made

@@ -1,4 +1,4 @@
-"""`p FILTER f` with conditions that concern one event each, or compare two (`compare.py`).
+"""`p FILTER f` with conditions that concern one event each, compare two (`compare.py`) or relate more (`relate.py`).
 
 `f` is a conjunction of clauses, a clause a disjunction of parts, and a part says something of every event that one
 variable marks (or, under NOT x[g], of some event). Since the choices from different sets are independent, "every
@@ -10,20 +10,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ensue.automata.build import compare
+from ensue.automata.build import compare, relate
 from ensue.automata.build.limits import check_predicates
 from ensue.automata.model import Automaton, Builder, Transition
 from ensue.automata.predicates import Guard, Test, cells, conjunction, implied, predicates_of
 from ensue.language import ast
 from ensue.logic.clauses import Clause, Part, clauses_of
 from ensue.logic.comparisons import split
-from ensue.logic.scope import singles
+from ensue.logic.scope import bindings, singles
 
 
 def construct(p: ast.Filter, body: Automaton) -> Automaton:
-    comparisons, rest = split(p)
+    comparisons, formulas, rest = split(p)
     for comparison in comparisons:
         body = compare.construct(comparison, body, singles(p.body))
+    for formula in formulas:
+        body = relate.construct(formula, body, bindings(p.body))
     for clause in clauses_of(rest) if rest is not None else ():
         every = [part for part in clause if not part.exists]
         body = _guarded(body, every[0]) if len(clause) == len(every) == 1 else _monitored(p, body, clause)

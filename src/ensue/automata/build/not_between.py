@@ -5,7 +5,7 @@ An event that `r` starts with may end a `q`: only what ends before is ruled out.
 
 from ensue.automata.build.sequence import add_left, add_right
 from ensue.automata.build.tracking import Watched, Watcher
-from ensue.automata.model import UNMARKED, Automaton, Builder
+from ensue.automata.model import NO_MARKS, Automaton, Builder, Label
 from ensue.language import ast
 
 
@@ -26,8 +26,8 @@ def construct(
     stack = [waiting]
     while stack:
         watched = stack.pop()
-        for cell, after in watcher.steps(watched):
-            made.add(("wait", watched), cell, UNMARKED, ("wait", after))
+        for cell, actions, after in watcher.steps(watched):
+            made.add(("wait", watched), cell, Label(NO_MARKS, actions), ("wait", after))
             if after not in seen:
                 seen.add(after)
                 stack.append(after)

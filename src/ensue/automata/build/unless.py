@@ -15,10 +15,10 @@ def construct(part: ast.Node, p: Automaton, absent: Automaton) -> Automaton:
     while stack:
         state, watched = stack.pop()
         for t in p.outgoing.get(state, ()):
-            for cell, after in watcher.steps(watched):
+            for cell, actions, after in watcher.steps(watched):
                 guard = conjunction(t.guard, cell)
                 target = (t.target, after)
-                made.add((state, watched), guard, t.label, target, final=t.target in p.finals)
+                made.add((state, watched), guard, t.also(*actions), target, final=t.target in p.finals)
                 if guard is not None and target not in seen:
                     seen.add(target)
                     stack.append(target)

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from ensue.automata.build import within_time
 from ensue.automata.liveness import Registers, analysed, pruned, shared
-from ensue.automata.memory import Action, Check, Clear, Register, Since, Store, fresh
+from ensue.automata.memory import Action, Check, Clear, Holds, Register, Since, Store, fresh
 from ensue.automata.model import Automaton, Transition
 from ensue.language import ast
 
@@ -24,7 +24,7 @@ def clocks_of(automaton: Automaton) -> Registers:
 
 def compares_values(actions: Iterable[Action]) -> bool:
     """Whether something else than a time is checked."""
-    return any(isinstance(a, Check) for a in actions)
+    return any(isinstance(a, Check | Holds) for a in actions)
 
 
 def resets_of(actions: Iterable[Action], clocks: Registers) -> Iterator[tuple[Register, bool]]:
@@ -84,8 +84,11 @@ def most_clocks(automaton: Automaton) -> Automaton:
 
     def renamed(t: Transition) -> Iterator[Action]:
         for a in t.actions:
+            if isinstance(a, Holds) or a.register not in clocks:
+                yield a
+                continue
             place = (a.register, t.source if isinstance(a, Since) else t.target)
-            yield replace(a, register=names[one_of(place)]) if a.register in clocks else a
+            yield replace(a, register=names[one_of(place)])
 
     return automaton.relabelled(renamed)
 

@@ -19,7 +19,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from ensue.automata.liveness import analysed
-from ensue.automata.memory import Action, Check, Clear, Register, Since, Store
+from ensue.automata.memory import Action, Check, Clear, Holds, Register, Since, Store
 from ensue.automata.model import Automaton, Builder, Label, Marks, Transition
 from ensue.automata.predicates import Guard
 from ensue.automata.splitting import ALL_EVENTS, Splitter
@@ -56,7 +56,7 @@ def monotonic(automaton: Automaton, *, budget: int = BUDGET) -> Automaton | None
     actions = [a for t in automaton.transitions for a in t.actions]
     asked = [a.interval for a in actions if isinstance(a, Since)]
     one_sided = not (any(i.high for i in asked) and any(map(_has_low, asked)))
-    if len(clocks_of(automaton)) != 1 or not one_sided or any(isinstance(a, Check | Clear) for a in actions):
+    if len(clocks_of(automaton)) != 1 or not one_sided or any(isinstance(a, Check | Clear | Holds) for a in actions):
         return None
     try:
         return _Determinised(automaton, lower=any(map(_has_low, asked)), budget=budget).build()

@@ -21,7 +21,7 @@ from functools import cache
 from itertools import product
 
 from ensue.automata.liveness import Registers, analysed
-from ensue.automata.memory import Check, Register, Since, conditions_of
+from ensue.automata.memory import Register, Since, conditions_of
 from ensue.automata.model import Automaton, Marks, Transition
 from ensue.automata.predicates import Before, Guard, TypeIs, conjunction, print_guard
 from ensue.automata.timing.clocks import clocks_of, compares_values, in_units, resets_of
@@ -214,5 +214,5 @@ def _tests(guard: Guard) -> Guard:
 
 def _doubt(step: Step) -> str:
     """What is not known of a step that may not be."""
-    compared = [str(c) for c in conditions_of(step.one.actions | step.other.actions) if isinstance(c, Check)]
+    compared = [str(c) for c in conditions_of(step.one.actions | step.other.actions) if not isinstance(c, Since)]
     return f"an event can be: {' & '.join([print_guard(step.guard), *compared])}"

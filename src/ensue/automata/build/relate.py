@@ -1,0 +1,154 @@
+"""A condition that relates events in another way than by a comparison: it is checked where its last event arrives.
+
+    (A AS x ; B AS y FILTER abs(x.v - y.v) < 5 OR x.w <> y.w)+
+
+Of the events before, the values that it speaks of are stored, and those that differ in none are one run. Where the
+condition speaks of an event outside of its own pattern, that part stays as it is until a pattern around it binds the
+event (`bound`). Alevizos et al., algorithm 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+
+from ensue.automata.build.limits import Unsupported
+from ensue.automata.liveness import analysed
+from ensue.automata.memory import Action, Clear, Holds, Register, Store, formulas_of, fresh, register_of, stored_in
+from ensue.automata.model import Automaton, Builder, Label
+from ensue.automata.predicates import Guard, Test, conjunction
+from ensue.language import ast
+from ensue.logic.clauses import bare
+from ensue.logic.comparisons import chained_in
+from ensue.logic.scope import last_of, variables_of
+
+_Parts = Mapping[ast.Expression, Register]
+
+
+def construct(condition: ast.Expression, body: Automaton, own: Collection[str]) -> Automaton:
+    """`own` are the variables of the body."""
+    variables = variables_of(condition) & set(own)
+    names = fresh(body.registers)
+    parts = {part: next(names) for x in sorted(variables) for part in _parts(condition, x)}
+    made = Builder(0)
+    for t in body.transitions:
+        marked = variables & t.marks
+        actions: list[Action] = [Store(r, bare(part)) for part, r in parts.items() if variables_of(part) <= marked]
+        if t.source == 0:
+            actions += [Clear(r) for r in parts.values()]  # what an earlier round has stored is gone
+        guard: Guard | None = t.guard
+        if marked == variables or (marked and t.source != 0):
+            guard, asked = _asked(t.guard, Holds(condition), marked, parts)
+            actions += asked
+        made.add(t.source, guard, Label(t.marks, t.actions.union(actions)), t.target, final=t.target in body.finals)
+    automaton = made.build()
+    sets = {x for x in variables if _marks_several(body, x)}
+    _check_sets(condition, automaton, {r for part, r in parts.items() if variables_of(part) <= sets})
+    return automaton
+
+
+def between_rounds(condition: ast.Expression, iteration: Automaton) -> Automaton:
+    """A condition of each round's event and that of the round before, `y` and `LASTOF(y)`: in the first it holds."""
+    variable = chained_in(condition)
+    assert variable is not None
+    names = fresh(iteration.registers)
+    parts = {part: next(names) for part in _parts(condition, last_of(variable))}
+    made = Builder(0)
+    for t in iteration.transitions:
+        guard: Guard | None = t.guard
+        actions: list[Action] = [Clear(r) for r in parts.values()] if t.source == 0 else []
+        if variable in t.marks:
+            actions += [Store(r, bare(part)) for part, r in parts.items()]
+            if t.source != 0:
+                guard, asked = _asked(t.guard, Holds(condition), {variable}, parts)
+                actions += asked
+        made.add(
+            t.source, guard, Label(t.marks, t.actions.union(actions)), t.target, final=t.target in iteration.finals
+        )
+    return made.build()
+
+
+def bound(p: ast.Pattern, automaton: Automaton, variables: Collection[str]) -> Automaton:
+    """The automaton of `p` with registers for what conditions inside say of these variables: each marks one event."""
+    asked = {
+        part: None
+        for t in automaton.transitions
+        for f in formulas_of(t.actions)
+        for x in sorted(f.outside & set(variables))
+        for part in _parts(f.condition, x)
+    }
+    if not asked:
+        return automaton
+    names = fresh(automaton.registers)
+    parts = {part: next(names) for part in asked}
+    made = Builder(0)
+    for t in automaton.transitions:
+        guard: Guard | None = t.guard
+        actions: list[Action] = [Store(r, bare(part)) for part, r in parts.items() if variables_of(part) <= t.marks]
+        for a in t.actions:
+            if guard is None or not isinstance(a, Holds):
+                actions.append(a)
+                continue
+            guard, resolved = _asked(guard, a, t.marks, parts)
+            actions += resolved
+        made.add(t.source, guard, Label(t.marks, frozenset(actions)), t.target, final=t.target in automaton.finals)
+    found = made.build()
+    stored = analysed(found).stored
+    for t in found.transitions:
+        for f in formulas_of(t.actions):
+            if not f.registers & set(parts.values()) <= stored.get(t.source, frozenset()):
+                raise Unsupported(p, "a condition on an event that may come later than what it is said of")
+    return found
+
+
+def _parts(condition: ast.Expression, variable: str) -> Iterator[ast.Expression]:
+    """The largest parts of a condition that speak of this variable alone, and not of the event at hand."""
+    speaks_of = variables_of(condition)
+    if speaks_of == {variable} and not any(ast.find(condition, ast.Name)):
+        yield condition
+    elif variable in speaks_of:
+        for child in ast.children(condition):
+            if isinstance(child, ast.Expression):
+                yield from _parts(child, variable)
+
+
+def _asked(guard: Guard, formula: Holds, marked: Collection[str], parts: _Parts) -> tuple[Guard | None, list[Action]]:
+    """A transition's guard, and what it asks of registers: what concerns its own event alone is a part of the guard.
+
+    A variable in `marked` stands for the event itself.
+    """
+
+    def here_or_stored(e: ast.Expression) -> ast.Expression | None:
+        variables = variables_of(e)
+        if register_of(e) is not None:
+            return e
+        if variables and variables <= set(marked):
+            return bare(e)
+        return stored_in(parts[e]) if e in parts else None
+
+    asked = formula.with_parts(here_or_stored)
+    if asked.registers or asked.outside:
+        return guard, [asked]
+    return conjunction(guard, frozenset({(Test(asked.condition), not asked.absent)})), []
+
+
+def _marks_several(p: Automaton, variable: str) -> bool:
+    """Whether a run can mark more than one event with the variable."""
+    reached = {t.target for t in p.transitions if variable in t.marks}
+    waiting = list(reached)
+    while waiting:
+        for t in p.outgoing.get(waiting.pop(), ()):
+            if variable in t.marks:
+                return True
+            if t.target not in reached:
+                reached.add(t.target)
+                waiting.append(t.target)
+    return False
+
+
+def _check_sets(condition: ast.Expression, automaton: Automaton, registers: Collection[Register]) -> None:
+    """Of a set only its last event is in a register: the condition must not be asked again after that."""
+    live = analysed(automaton).live
+    for t in automaton.transitions:
+        written = {a.register for a in t.actions if isinstance(a, Store)} & set(registers)
+        if written & live.get(t.target, frozenset()):
+            raise Unsupported(condition, "a condition on several events of a set and a later event")

@@ -1,0 +1,204 @@
+"""A condition over what was stored and what the event brings, as instructions that a kernel steps through.
+
+    $1 + 5 < v OR $2 <> name        with $1 and $2 in registers, v and name of the event
+
+What concerns the event alone, however it is made up, is evaluated once a batch and comes as a column: a *term*. So
+instructions are only needed for what joins events: arithmetic, comparisons, AND, OR, NOT, and a few functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import TypeVar
+
+import pyarrow as pa
+
+from ensue.automata.memory import Holds, Register, register_of
+from ensue.language import ast
+from ensue.logic.types import Typing
+from ensue.schema import Kind, Schema
+
+
+class Op(IntEnum):
+    """What an instruction does. Those of whole numbers and those of floats come in pairs, in this order."""
+
+    STORED, STORED_FLOAT = 0, 1  # of a register
+    TERM, TERM_FLOAT = 2, 3  # of the event
+    WHOLE, FLOAT = 4, 5  # a constant
+    ADD, ADD_FLOAT = 6, 7
+    SUBTRACT, SUBTRACT_FLOAT = 8, 9
+    MULTIPLY, MULTIPLY_FLOAT = 10, 11
+    REMAINDER, REMAINDER_FLOAT = 12, 13
+    NEGATE, NEGATE_FLOAT = 14, 15
+    ABSOLUTE, ABSOLUTE_FLOAT = 16, 17
+    EQUAL, EQUAL_FLOAT = 18, 19
+    UNEQUAL, UNEQUAL_FLOAT = 20, 21
+    LESS, LESS_FLOAT = 22, 23
+    AT_MOST, AT_MOST_FLOAT = 24, 25
+    AND, OR, NOT = 26, 27, 28
+    IS_NULL = 29
+    TO_FLOAT, DIVIDE, FLOOR, CEILING, ROOT = 30, 31, 32, 33, 34
+    NULL = 35
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """Writes the result into the place of its own number; `left` and `right` are places, or say what is loaded."""
+
+    op: Op
+    left: int = 0
+    right: int = 0
+
+
+class NoInstruction(Exception):
+    """A part that no instruction computes."""
+
+    def __init__(self, part: ast.Expression, what: str) -> None:
+        self.part = part
+        super().__init__(f"{what} of several events")
+
+
+@dataclass
+class Formula:
+    """The instructions of a condition; the last one's result is the condition's."""
+
+    code: list[Instruction] = field(default_factory=list)
+    registers: list[Register] = field(default_factory=list)
+    terms: list[ast.Expression] = field(default_factory=list)
+    whole: list[int] = field(default_factory=list)  # constants
+    floats: list[float] = field(default_factory=list)
+
+
+def formula_of(condition: Holds, stored: Mapping[Register, ast.Expression], schema: Schema | None) -> Formula:
+    """`stored` says what each register holds, as an expression over bare attributes."""
+    compiler = _Compiler(stored, Typing(schema))
+    _, kind = compiler.place(condition.condition)
+    assert kind in (Kind.BOOLEAN, Kind.NULL) or schema is None, "a filter is TRUE or FALSE"
+    return compiler.made
+
+
+_T = TypeVar("_T")
+_Placed = tuple[int, Kind]  # where a value is, and of what kind it is: times are whole numbers of nanoseconds
+_ARITHMETIC = {"+": Op.ADD, "-": Op.SUBTRACT, "*": Op.MULTIPLY, "%": Op.REMAINDER}
+_COMPARE = {"=": Op.EQUAL, "<>": Op.UNEQUAL, "<": Op.LESS, "<=": Op.AT_MOST, ">": Op.LESS, ">=": Op.AT_MOST}
+_ROUNDING = {"floor": Op.FLOOR, "ceil": Op.CEILING}
+
+
+class _Compiler:
+    def __init__(self, stored: Mapping[Register, ast.Expression], typing: Typing) -> None:
+        self.made = Formula()
+        self._stored = stored
+        self._typing = typing
+
+    def place(self, e: ast.Expression) -> _Placed:
+        register = register_of(e)
+        if register is not None:
+            return self._loaded(
+                Op.STORED, _numbered(self.made.registers, register), kind_of(self._stored[register], self._typing)
+            )
+        if not any(register_of(part) for part in ast.walk(e) if isinstance(part, ast.Expression)):
+            return self._alone(e)
+        match e:
+            case ast.Unary(operator="NOT"):
+                return self._add(Op.NOT, self.place(e.operand)), Kind.BOOLEAN
+            case ast.Unary():
+                return self._paired(Op.NEGATE, self._number(e.operand))
+            case ast.Binary(operator="AND" | "OR"):
+                return self._joined(Op.AND if e.operator == "AND" else Op.OR, [self.place(e.left), self.place(e.right)])
+            case ast.Binary(operator="/"):
+                left, right = (self._as_float(self._number(side)) for side in (e.left, e.right))
+                return self._add(Op.DIVIDE, left, right), Kind.FLOAT
+            case ast.Binary() if e.operator in _ARITHMETIC:
+                return self._paired(_ARITHMETIC[e.operator], self._number(e.left), self._number(e.right))
+            case ast.Binary() if e.operator in _COMPARE:
+                return self._compared(e, e.operator, self.place(e.left), self.place(e.right))
+            case ast.IsNull():
+                found = self._add(Op.IS_NULL, self.place(e.operand)), Kind.BOOLEAN
+                return self._negated(found, e.negated)
+            case ast.InList():
+                operand = self.place(e.operand)
+                equal = [self._compared(e, "=", operand, self.place(option)) for option in e.options]
+                return self._negated(self._joined(Op.OR, equal), e.negated)
+            case ast.Between():
+                operand = self.place(e.operand)
+                inside = [self._compared(e, ">=", operand, self.place(e.low))]
+                inside.append(self._compared(e, "<=", operand, self.place(e.high)))
+                return self._negated(self._joined(Op.AND, inside), e.negated)
+            case ast.Call(function="abs", arguments=(argument,)):
+                return self._paired(Op.ABSOLUTE, self._number(argument))
+            case ast.Call(function="floor" | "ceil", arguments=(argument,)):
+                found = self._number(argument)
+                whole = found[1] is Kind.INTEGER
+                return found if whole else (self._add(_ROUNDING[e.function], found), Kind.FLOAT)
+            case ast.Call(function="sqrt", arguments=(argument,)):
+                return self._add(Op.ROOT, self._as_float(self._number(argument))), Kind.FLOAT
+        raise NoInstruction(e, f"{e.function}(...)" if isinstance(e, ast.Call) else "texts put together or compared")
+
+    def _alone(self, e: ast.Expression) -> _Placed:
+        """What needs nothing that is stored: a constant, or a column of the event's own."""
+        if isinstance(e, ast.Literal) and isinstance(e.value, int):  # TRUE and FALSE too
+            place = self._add(Op.WHOLE, (_numbered(self.made.whole, int(e.value)), Kind.INTEGER))
+            return place, Kind.BOOLEAN if isinstance(e.value, bool) else Kind.INTEGER
+        if isinstance(e, ast.Literal) and isinstance(e.value, float):
+            return self._add(Op.FLOAT, (_numbered(self.made.floats, e.value), Kind.FLOAT)), Kind.FLOAT
+        return self._loaded(Op.TERM, _numbered(self.made.terms, e), kind_of(e, self._typing))
+
+    def _loaded(self, op: Op, number: int, kind: Kind) -> _Placed:
+        if kind is Kind.NULL:
+            return self._add(Op.NULL), kind
+        return self._add(Op(op + (kind is Kind.FLOAT)), (number, kind)), kind
+
+    def _number(self, e: ast.Expression) -> _Placed:
+        found = self.place(e)
+        if found[1] not in (Kind.INTEGER, Kind.FLOAT, Kind.NULL):
+            raise NoInstruction(e, "arithmetic")
+        return found
+
+    def _paired(self, op: Op, *operands: _Placed) -> _Placed:
+        """An operation on numbers: on floats, if one of them is one."""
+        if any(kind is Kind.FLOAT for _, kind in operands):
+            return self._add(Op(op + 1), *(self._as_float(o) for o in operands)), Kind.FLOAT
+        return self._add(op, *operands), Kind.INTEGER
+
+    def _as_float(self, operand: _Placed) -> _Placed:
+        return operand if operand[1] is Kind.FLOAT else (self._add(Op.TO_FLOAT, operand), Kind.FLOAT)
+
+    def _compared(self, e: ast.Expression, operator: str, left: _Placed, right: _Placed) -> _Placed:
+        texts = {left[1], right[1]} & {Kind.STRING}
+        if texts and operator not in ("=", "<>"):
+            raise NoInstruction(e, "the order of texts")  # their numbers are in no order
+        if operator in (">", ">="):
+            left, right = right, left
+        return self._paired(_COMPARE[operator], left, right)[0], Kind.BOOLEAN
+
+    def _joined(self, op: Op, parts: list[_Placed]) -> _Placed:
+        place, *rest = parts
+        for part in rest:
+            place = self._add(op, place, part), Kind.BOOLEAN
+        return place
+
+    def _negated(self, found: _Placed, negated: bool) -> _Placed:
+        return (self._add(Op.NOT, found), Kind.BOOLEAN) if negated else found
+
+    def _add(self, op: Op, *operands: _Placed) -> int:
+        places = [place for place, _ in operands]
+        self.made.code.append(Instruction(op, *places))
+        return len(self.made.code) - 1
+
+
+def kind_of(e: ast.Expression, typing: Typing) -> Kind:
+    """As what a value is computed with: times and durations are whole numbers of nanoseconds."""
+    found = typing.infer(e)
+    if found is None:
+        return Kind.FLOAT  # no schema: nothing is run, and nothing is refused for a type
+    if found.kind is Kind.OTHER or pa.types.is_uint64(found.arrow):
+        raise NoInstruction(e, f"values of type {found}")
+    return Kind.INTEGER if found.kind in (Kind.TIMESTAMP, Kind.DURATION) else found.kind
+
+
+def _numbered(known: list[_T], item: _T) -> int:
+    if item not in known:
+        known.append(item)
+    return known.index(item)

@@ -1,0 +1,238 @@
+"""Conditions over several registers, as a machine of a few instructions (`automata/formula.py`) evaluates them.
+
+Whole numbers and floats have their own places. What has no result is NULL: a division by zero, a whole number beyond 64
+bits, whatever is computed from NULL. The meaning is that of the reference (decision 0004).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ensue.automata.formula import Formula, Op
+from ensue.automata.memory import Register
+from ensue.kernels.jit import kernel
+from ensue.kernels.ordered import NULL, UNSET
+from ensue.language import ast
+
+_GREATEST = np.iinfo(np.int64).max
+_SMALLEST = np.iinfo(np.int64).min
+
+# The instructions as plain integers.
+STORED, STORED_FLOAT, TERM, TERM_FLOAT, WHOLE, FLOAT = map(
+    int, (Op.STORED, Op.STORED_FLOAT, Op.TERM, Op.TERM_FLOAT, Op.WHOLE, Op.FLOAT)
+)
+ADD, SUBTRACT, MULTIPLY, REMAINDER = map(int, (Op.ADD, Op.SUBTRACT, Op.MULTIPLY, Op.REMAINDER))
+NEGATE, ABSOLUTE, EQUAL, UNEQUAL, LESS, AT_MOST = map(
+    int, (Op.NEGATE, Op.ABSOLUTE, Op.EQUAL, Op.UNEQUAL, Op.LESS, Op.AT_MOST)
+)
+AND, OR, NOT, IS_NULL = map(int, (Op.AND, Op.OR, Op.NOT, Op.IS_NULL))
+TO_FLOAT, DIVIDE, FLOOR, CEILING, ROOT = map(int, (Op.TO_FLOAT, Op.DIVIDE, Op.FLOOR, Op.CEILING, Op.ROOT))
+
+
+class Formulas(NamedTuple):
+    """The instructions of formula `f` are those from `first[f]` to `first[f + 1]`."""
+
+    first: Any  # int32[formulas + 1]
+    op: Any  # int32[instructions]
+    left: Any  # int32: a place, a register, a row of the terms, or a constant
+    right: Any
+    whole: Any  # int64: constants
+    floats: Any
+    place: Any  # int64[longest formula]: where whole numbers are computed; 1 and 0 are TRUE and FALSE
+    place_float: Any
+    is_null: Any  # bool[longest formula]
+
+
+def table(formulas: Sequence[Formula], terms: Sequence[ast.Expression], number: Mapping[Register, int]) -> Formulas:
+    """The formulas in flat arrays; each of the terms is a row of a batch's columns.
+
+    `number` says where in its key a run has stored what is in each register.
+    """
+    first = [0]
+    rows: list[tuple[int, int, int]] = []
+    whole = list(dict.fromkeys(c for f in formulas for c in f.whole))
+    floats = list(dict.fromkeys(c for f in formulas for c in f.floats))
+    for f in formulas:
+        loaded: dict[int, Sequence[int]] = {
+            STORED: [number[r] for r in f.registers],
+            TERM: [terms.index(t) for t in f.terms],
+            WHOLE: [whole.index(c) for c in f.whole],
+        }
+        loaded |= {STORED_FLOAT: loaded[STORED], TERM_FLOAT: loaded[TERM], FLOAT: [floats.index(c) for c in f.floats]}
+        for i in f.code:
+            rows.append((int(i.op), loaded[i.op][i.left] if i.op in loaded else i.left, i.right))
+        first.append(len(rows))
+    op, left, right = np.array(rows, dtype=np.int32).reshape(-1, 3).T.copy()
+    longest = max((len(f.code) for f in formulas), default=0)
+    return Formulas(
+        np.array(first, dtype=np.int32),
+        op,
+        left,
+        right,
+        np.array(whole, dtype=np.int64),
+        np.array(floats, dtype=np.float64),
+        np.zeros(longest, dtype=np.int64),
+        np.zeros(longest, dtype=np.float64),
+        np.zeros(longest, dtype=np.bool_),
+    )
+
+
+@kernel
+def holds(formulas: Formulas, f: int, values: Any, node: int, terms: Any, i: int, absent: bool) -> bool:
+    """Whether the formula is TRUE of what a run has stored and of the event; or, `absent`, is not.
+
+    Where nothing is stored in one of its registers, it says nothing.
+    """
+    begin, end = formulas.first[f], formulas.first[f + 1]
+    whole, real, null = formulas.place, formulas.place_float, formulas.is_null
+    for k in range(begin, end):
+        op, a, b, to = formulas.op[k], formulas.left[k], formulas.right[k], k - begin
+        null[to] = False
+        if op <= TERM_FLOAT:
+            found = values[node, a] if op <= STORED_FLOAT else terms[a, i]
+            if found == UNSET and op <= STORED_FLOAT:
+                return True
+            null[to] = found == NULL
+            if op in (STORED_FLOAT, TERM_FLOAT):
+                real[to] = _float_of(found)
+            else:
+                whole[to] = found
+        elif op == WHOLE:
+            whole[to] = formulas.whole[a]
+        elif op == FLOAT:
+            real[to] = formulas.floats[a]
+        elif op in (AND, OR):
+            _connect(whole, null, to, a, b, op == OR)
+        elif op == IS_NULL:
+            whole[to] = null[a]
+        elif op == NOT:
+            whole[to], null[to] = 1 - whole[a], null[a]
+        elif op < TO_FLOAT:
+            _compute_pair(op, whole, real, null, to, a, b)
+        else:
+            _compute_float(op, whole, real, null, to, a, b)
+    last = end - begin - 1
+    return bool(not null[last] and whole[last] != 0) != absent
+
+
+@kernel
+def _float_of(number: int) -> float:
+    """The float whose bits were so turned that their order is that of whole numbers."""
+    return float(np.int64(number if number >= 0 else number ^ _GREATEST).view(np.float64))
+
+
+@kernel
+def _connect(whole: Any, null: Any, to: int, a: int, b: int, either: bool) -> None:
+    """AND and OR: the side that decides alone does so whatever the other is; then NULL."""
+    decides = 1 if either else 0
+    if (not null[a] and whole[a] == decides) or (not null[b] and whole[b] == decides):
+        whole[to] = decides
+    else:
+        null[to] = null[a] or null[b]
+        whole[to] = 1 - decides
+
+
+@kernel
+def _compute_pair(op: int, whole: Any, real: Any, null: Any, to: int, a: int, b: int) -> None:
+    """What there is for whole numbers and, with the next number, for floats."""
+    binary = op < NEGATE or op >= EQUAL
+    null[to] = null[a] or (binary and null[b])
+    if null[to]:
+        return
+    of_floats = op % 2 == 1
+    kind = op - 1 if of_floats else op
+    if kind >= EQUAL:
+        if of_floats:
+            whole[to] = _compared(kind, real[a], real[b])
+        else:
+            whole[to] = _compared(kind, whole[a], whole[b])
+    elif of_floats:
+        x, y = real[a], real[b]
+        if kind == ADD:
+            real[to] = x + y
+        elif kind == SUBTRACT:
+            real[to] = x - y
+        elif kind == MULTIPLY:
+            real[to] = x * y
+        elif kind == NEGATE:
+            real[to] = -x
+        elif kind == ABSOLUTE:
+            real[to] = abs(x)
+        elif y == 0.0:
+            null[to] = True
+        else:
+            real[to] = np.fmod(x, y) if math.isfinite(x) else np.nan
+    else:
+        null[to], whole[to] = _whole(kind, whole[a], whole[b])
+
+
+@kernel
+def _compared(kind: int, x: Any, y: Any) -> int:
+    if kind == EQUAL:
+        return int(x == y)
+    if kind == UNEQUAL:
+        return int(x != y)
+    return int(x < y) if kind == LESS else int(x <= y)
+
+
+@kernel
+def _whole(kind: int, x: int, y: int) -> tuple[bool, int]:
+    """Whether there is no result, and the result: what goes beyond 64 bits has none."""
+    if kind == ADD:
+        beyond = x > _GREATEST - y if y > 0 else x < _SMALLEST - y
+        return (True, 0) if beyond else (False, x + y)
+    if kind == SUBTRACT:
+        beyond = x < _SMALLEST + y if y > 0 else x > _GREATEST + y
+        return (True, 0) if beyond else (False, x - y)
+    if kind == MULTIPLY:
+        return (True, 0) if _too_large(x, y) else (False, x * y)
+    if kind in (NEGATE, ABSOLUTE):
+        if x == _SMALLEST:
+            return True, 0
+        return False, -x if kind == NEGATE or x < 0 else x
+    if y == 0:
+        return True, 0
+    if y == -1:
+        return False, 0  # the machine's own division has no result for the smallest number
+    found = x % y  # with the sign of the divisor
+    return False, found if found == 0 or (found < 0) == (x < 0) else found - y
+
+
+@kernel
+def _too_large(x: int, y: int) -> bool:
+    """Whether the product is beyond 64 bits."""
+    if x == 0 or y == 0:
+        return False
+    if x == _SMALLEST or y == _SMALLEST:
+        return not (x == 1 or y == 1)
+    size = abs(y)
+    most = _GREATEST // size
+    if (x < 0) != (y < 0) and _GREATEST % size == size - 1:
+        most += 1  # there is one negative number more
+    return bool(abs(x) > most)
+
+
+@kernel
+def _compute_float(op: int, whole: Any, real: Any, null: Any, to: int, a: int, b: int) -> None:
+    null[to] = null[a] or (op == DIVIDE and null[b])
+    if null[to]:
+        return
+    if op == TO_FLOAT:
+        real[to] = float(whole[a])
+    elif op == DIVIDE:
+        if real[b] == 0.0:
+            null[to] = True
+        else:
+            real[to] = real[a] / real[b]
+    elif op == FLOOR:
+        real[to] = np.floor(real[a])
+    elif op == CEILING:
+        real[to] = np.ceil(real[a])
+    elif real[a] < 0.0:
+        null[to] = True
+    else:
+        real[to] = math.sqrt(real[a])
