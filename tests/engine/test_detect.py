@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -16,6 +13,7 @@ import pytest
 from detecting import Row, as_rows, by_end
 from engines import plan_of
 from strategies import events_table, random_query, random_selecting_query, random_stream
+from without_jit import counted_without_jit
 
 import ensue
 from ensue import reference
@@ -77,21 +75,9 @@ def test_random_queries_with_selectors_at_any_depth() -> None:
 
 
 def test_random_queries_without_the_compiler() -> None:
-    code = (
-        "import sys; sys.path[:0] = sys.argv[1:]\n"
-        "from test_detect import compare\n"
-        "print(sum(compare(seed) == 'walked' for seed in range(200_000, 200_100)))"
-    )
-    here = Path(__file__).parent
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(here), str(here.parent / "support")],
-        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert int(done.stdout) > 20
+    expression = "sum(compare(seed) == 'walked' for seed in range(200_000, 200_100))"
+    (walked,) = counted_without_jit("test_detect", expression)
+    assert walked > 20
 
 
 # ---------------------------------------------------------------- registers, slices, shares, little room

@@ -4,16 +4,13 @@ Each is run with rewriting or without, cut into random batches, and restored fro
 order must be that of one batch. What the engine does not evaluate it must refuse as unsupported, never with a crash.
 """
 
-import os
-import subprocess
-import sys
 from collections import Counter
-from pathlib import Path
 from random import Random
 
 import pytest
 from engines import found_events, plan_of, run_at_once, run_in_pieces
 from strategies import events_table, random_query, random_selecting_query, random_stream
+from without_jit import counted_without_jit
 
 from ensue import reference
 from ensue.events import read_events
@@ -61,21 +58,10 @@ def test_random_queries_with_selectors_at_any_depth(first):
 
 def test_random_queries_without_the_compiler():
     """The same code with the JIT off: a sample, since it is slow then."""
-    code = (
-        "import sys; sys.path[:0] = sys.argv[1:]\n"
-        "from test_fuzz import compare\n"
-        "print(sum(compare(seed) == 'compared' for seed in range(50_000, 50_150)))\n"
-        "print(sum(compare(seed, selecting=True) == 'compared' for seed in range(50_000, 50_060)))"
+    plain, selecting = counted_without_jit(
+        "test_fuzz",
+        "sum(compare(seed) == 'compared' for seed in range(50_000, 50_150))",
+        "sum(compare(seed, selecting=True) == 'compared' for seed in range(50_000, 50_060))",
     )
-    here = Path(__file__).parent
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(here), str(here.parent / "support")],
-        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    plain, selecting = map(int, done.stdout.split())
     assert plain > 40
     assert selecting > 55

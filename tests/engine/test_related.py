@@ -85,9 +85,10 @@ PATTERNS = [
     "C AS z ; (A AS x ; NOT (B AS w FILTER {w} <> {x} AND {w} <= {z}) ; ANY AS y)+",
     "((A OR B) AS x FILTER {x} <> LASTOF({x}) OR {x} IS NULL)+",
     "(A AS x ; B AS y FILTER {y} * 2 > LASTOF({y}) + 1 AND {x} <> {y})+",
+    "C AS z ; ((A OR B) AS x FILTER {x} - LASTOF({x}) > {z} OR LASTOF({x}) IS NULL){{1,3}} ; B AS y",
 ]
 #: What no text can be put into.
-NUMBERS = re.compile(r"[*/%] |[-+] [{1]|-\{|BETWEEN|abs")
+NUMBERS = re.compile(r"[*/%] |[-+] [{1L]|-\{|BETWEEN|abs")
 ITEMS = ["*", "x", "y"]
 VALUES = {
     "v": pa.array([0, 1, 2, 3, None], pa.int64()),

@@ -210,6 +210,8 @@ def _too_large(x: int, y: int) -> bool:
     if x == _SMALLEST or y == _SMALLEST:
         return not (x == 1 or y == 1)
     size = abs(y)
+    if size == 1:
+        return False
     most = _GREATEST // size
     if (x < 0) != (y < 0) and _GREATEST % size == size - 1:
         most += 1  # there is one negative number more

@@ -222,7 +222,9 @@ def _remainder(left: Any, right: Any) -> Any:
         raise _NoKernel("%")
     null = pc.or_(pc.is_null(left), pc.is_null(right))
     dividend, divisor = (
-        v.as_py() or 1 if isinstance(v, pa.Scalar) else pc.fill_null(v, 1).to_numpy(zero_copy_only=False)
+        (v.as_py() if v.is_valid else 1)
+        if isinstance(v, pa.Scalar)
+        else pc.fill_null(v, 1).to_numpy(zero_copy_only=False)
         for v in (left, right)
     )
     with np.errstate(invalid="ignore"):

@@ -103,7 +103,7 @@ def chains(body: ast.Pattern) -> tuple[ast.Pattern, list[Comparison], list[ast.E
         chain = _chain(c, singles(body.body))
         if chain is not None:
             found.append(chain)
-        elif chained_in(c) in singles(body.body):
+        elif _chains(c, body.body):
             formulas.append(c)
         else:
             kept.append(c)
@@ -111,11 +111,14 @@ def chains(body: ast.Pattern) -> tuple[ast.Pattern, list[Comparison], list[ast.E
     return made or inner, found, formulas
 
 
-def chained_in(e: ast.Expression) -> str | None:
-    """The variable `y` if the condition speaks of it and of `LASTOF(y)`, and of nothing else."""
+def _chains(e: ast.Expression, body: ast.Pattern) -> bool:
+    """Whether of a round the condition speaks of one event alone, `y`, and of that before, `LASTOF(y)`."""
     if aggregates_of(e) or looks_back(e) or any(ast.find(e, ast.Each)):
-        return None
-    return next((y for y in variables_of(e) if variables_of(e) == {y, last_of(y)}), None)
+        return False
+    return any(
+        last_of(y) in variables_of(e) and (variables_of(e) - {y, last_of(y)}).isdisjoint(bindings(body))
+        for y in singles(body)
+    )
 
 
 def _chain(e: ast.Expression, singles: frozenset[str]) -> Comparison | None:
@@ -140,8 +143,9 @@ def split(p: ast.Filter) -> tuple[list[Comparison], list[ast.Expression], ast.Fi
     conjuncts = conjuncts_of(p.condition) if can_be_split(p) else [p.condition]
     own = bindings(p.body).keys()
     found = {c: made for c in conjuncts if variables_of(c) <= own and (made := comparison(c)) is not None}
-    formulas = [c for c in conjuncts if c not in found and len(variables_of(c)) > 1 and is_plain(c)]
-    formulas = [c for c in formulas if variables_of(c) & own]
+    formulas = [
+        c for c in conjuncts if c not in found and is_plain(c) and (len(variables_of(c)) > 1 or variables_of(c) - own)
+    ]
     rest = with_conjuncts(p, [c for c in conjuncts if c not in found and c not in formulas])
     return list(found.values()), formulas, rest
 

@@ -18,14 +18,13 @@ from ensue.automata.model import Automaton, Builder, Label
 from ensue.automata.predicates import Guard, Test, conjunction
 from ensue.language import ast
 from ensue.logic.clauses import bare
-from ensue.logic.comparisons import chained_in
 from ensue.logic.scope import last_of, variables_of
 
 _Parts = Mapping[ast.Expression, Register]
 
 
 def construct(condition: ast.Expression, body: Automaton, own: Collection[str]) -> Automaton:
-    """`own` are the variables of the body."""
+    """`own` are the variables of the body. What speaks of none of them is known where the body starts."""
     variables = variables_of(condition) & set(own)
     names = fresh(body.registers)
     parts = {part: next(names) for x in sorted(variables) for part in _parts(condition, x)}
@@ -36,7 +35,7 @@ def construct(condition: ast.Expression, body: Automaton, own: Collection[str]) 
         if t.source == 0:
             actions += [Clear(r) for r in parts.values()]  # what an earlier round has stored is gone
         guard: Guard | None = t.guard
-        if marked == variables or (marked and t.source != 0):
+        if marked == variables if t.source == 0 else marked:
             guard, asked = _asked(t.guard, Holds(condition), marked, parts)
             actions += asked
         made.add(t.source, guard, Label(t.marks, t.actions.union(actions)), t.target, final=t.target in body.finals)
@@ -48,8 +47,7 @@ def construct(condition: ast.Expression, body: Automaton, own: Collection[str]) 
 
 def between_rounds(condition: ast.Expression, iteration: Automaton) -> Automaton:
     """A condition of each round's event and that of the round before, `y` and `LASTOF(y)`: in the first it holds."""
-    variable = chained_in(condition)
-    assert variable is not None
+    variable = next(ast.find(condition, ast.LastOf)).variable
     names = fresh(iteration.registers)
     parts = {part: next(names) for part in _parts(condition, last_of(variable))}
     made = Builder(0)

@@ -1,0 +1,185 @@
+"""Conditions that are no comparison, checked by instructions over registers: every value comes out as in the reference.
+
+They stand inside an iteration, where they cannot be judged on whole matches: registers must check them.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import random
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from engines import found_events, plan_of, run_in_pieces
+from without_jit import counted_without_jit
+
+import ensue
+from ensue import reference
+from ensue.automata.formula import Op
+from ensue.automata.taking import slow_moves
+from ensue.errors import EngineError
+from ensue.events import read_events
+from ensue.logic.check import check
+from ensue.plan import Plan
+
+SMALLEST, GREATEST = -(2**63) + 2, 2**63 - 1  # two less stand for what is missing
+T0 = dt.datetime(2024, 1, 1)
+VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
+    "i": (pa.int64(), [0, 1, -1, 2, 7, -7, 2**32, -(2**31), 2**53 + 1, SMALLEST, GREATEST, None]),
+    "j": (pa.int8(), [0, 1, 3, -3, None]),
+    "f": (pa.float64(), [0.0, -0.0, 1.5, -2.5, 1e300, math.inf, -math.inf, math.nan, 2.0**53, None]),
+    "s": (pa.string(), ["", "a", "b", None]),
+    "b": (pa.bool_(), [True, False, None]),
+    "t": (pa.timestamp("s"), [T0, T0 + dt.timedelta(seconds=5), None]),
+    "u": (pa.timestamp("us"), [T0, T0 + dt.timedelta(seconds=5), T0 + dt.timedelta(microseconds=1), None]),
+    "d": (pa.duration("ms"), [dt.timedelta(0), dt.timedelta(seconds=5), dt.timedelta(seconds=-5), None]),
+}
+
+
+def number(rng: random.Random, depth: int) -> str:
+    """An expression of numbers over x and y."""
+    if depth == 0 or rng.random() < 0.2:
+        attribute = f"{rng.choice('xy')}.{rng.choice('iijff')}"
+        return attribute if rng.random() < 0.8 else rng.choice(["0", "1", "3", "2.5", str(2**62)])
+    kind = rng.choice(["+", "-", "*", "/", "%", "neg", "abs", "floor", "ceil", "sqrt"])
+    left = number(rng, depth - 1)
+    if kind == "neg":
+        return f"(-({left}))"
+    if kind in ("abs", "floor", "ceil", "sqrt"):
+        return f"{kind}({left})"
+    return f"({left} {kind} {number(rng, depth - 1)})"
+
+
+def compared(rng: random.Random) -> str:
+    """A condition without AND, OR and NOT."""
+    operator = rng.choice(["=", "<>", "<", "<=", ">", ">="])
+    match rng.randrange(8):
+        case 0:
+            return f"x.s {rng.choice(['=', '<>'])} y.s"
+        case 1:
+            return f"x.b {rng.choice(['=', '<>'])} y.b"
+        case 2:
+            return f"x.{rng.choice('tu')} - y.{rng.choice('tu')} {operator} {rng.choice(['x.d', 'y.d', '5 s'])}"
+        case 3:
+            return f"{number(rng, 1)} IN ({number(rng, 1)}, {number(rng, 1)})"
+        case 4:
+            return f"{number(rng, 1)} {rng.choice(['', 'NOT '])}BETWEEN {number(rng, 1)} AND {number(rng, 1)}"
+        case 5:
+            return f"({number(rng, 2)}) IS {rng.choice(['', 'NOT '])}NULL"
+    return f"{number(rng, 2)} {operator} {number(rng, 2)}"
+
+
+def condition(rng: random.Random, depth: int) -> str:
+    """A condition over x and y."""
+    if depth == 0 or rng.random() < 0.3:
+        # One that concerns no event is left to the reference.
+        return next(text for text in iter(lambda: compared(rng), "") if "x." in text or "y." in text)
+    if rng.random() < 0.2:
+        return f"NOT ({condition(rng, depth - 1)})"
+    return f"({condition(rng, depth - 1)} {rng.choice(['AND', 'OR'])} {condition(rng, depth - 1)})"
+
+
+def table_of(rng: random.Random, n: int) -> pa.Table:
+    return pa.table(
+        {
+            "time": pa.array(range(n), pa.int64()),
+            "type": pa.array(rng.choices("AB", k=n), pa.string()),
+            **{name: pa.array(rng.choices(values, k=n), type_) for name, (type_, values) in VALUES.items()},
+        }
+    )
+
+
+def compare(seed: int) -> bool:
+    """Whether a random condition was computed by instructions; it must be TRUE where the reference says so."""
+    rng = random.Random(seed)
+    shape = rng.choice(
+        [
+            "(A AS x ; B AS y FILTER {})+",
+            "(A AS x : B AS y FILTER {})+",
+            "((A AS x ALL B AS y) FILTER {})+",
+            "A AS x ; NOT (B AS y FILTER {}) ; ANY AS z",
+        ]
+    )
+    text = f"SELECT * FROM S WHERE {shape.format(condition(rng, 2))}"
+    stream = read_events(table_of(rng, 7), ("S",), unit="s")
+    checked = check(ensue.query(text).ast, text, stream.schema)
+    plan = plan_of(checked)
+    assert plan is not None, text
+    try:
+        found = run_in_pieces(plan, stream, rng)
+    except EngineError as refused:
+        if "-2^63" not in str(refused):
+            raise
+        return False
+    wanted = found_events(reference.evaluate(checked, stream))
+    assert set(found) == set(wanted), (seed, text, stream.table.to_pylist())
+    assert len(found) == len(wanted), (seed, text)
+    return bool(plan.formulas)
+
+
+@pytest.mark.parametrize("first", range(0, 1_200, 100))
+def test_random_conditions(first: int) -> None:
+    assert sum(compare(seed) for seed in range(first, first + 100)) > 75
+
+
+def test_random_conditions_without_the_compiler() -> None:
+    (computed,) = counted_without_jit("test_formulas", "sum(compare(seed) for seed in range(70_000, 70_060))")
+    assert computed > 45
+
+
+def planned(text: str, table: pa.Table) -> Plan:
+    stream = read_events(table, ("S",), unit="s")
+    plan = plan_of(check(ensue.query(text).ast, text, stream.schema))
+    assert plan is not None
+    return plan
+
+
+def test_every_instruction_is_used() -> None:
+    """What the compiler can emit is what the random conditions above need: no instruction goes unchecked."""
+    used: set[Op] = set()
+    for seed in range(600):
+        rng = random.Random(seed)
+        text = f"SELECT * FROM S WHERE (A AS x ; B AS y FILTER {condition(rng, 2)})+"
+        used |= {i.op for f in planned(text, table_of(rng, 1)).formulas.values() for i in f.code}
+    nothing = pa.table({"time": [1], "type": ["A"], "i": [1], "n": pa.nulls(1)})
+    null = planned("SELECT * FROM S WHERE (A AS x ; B AS y FILTER x.i = y.i OR x.n = y.i)+", nothing)
+    used |= {i.op for f in null.formulas.values() for i in f.code}
+    assert used == set(Op)
+
+
+def test_runs_with_the_same_values_are_one() -> None:
+    """A million open runs of ten values take no longer an event than ten: the condition is asked ten times."""
+    n = 20_000
+    table = pa.table(
+        {
+            "time": pa.array(np.arange(n)),
+            "type": pa.array(["A"] * (n - 1) + ["B"]),
+            "i": pa.array(np.arange(n) % 10),
+        }
+    )
+    text = "SELECT * FROM S WHERE (A AS x ; B AS y FILTER x.i <> y.i)+"
+    plan, stream = planned(text, table), read_events(table, ("S",), unit="s")
+    assert slow_moves(plan.automaton)
+    found = run_in_pieces(plan, stream, random.Random(1))
+    assert len(found) == n - 1 - sum(k % 10 == (n - 1) % 10 for k in range(n - 1))
+
+
+@pytest.mark.parametrize(
+    ("filter_", "why"),
+    [
+        ("x.s < y.s OR x.i = y.i", "the order of texts"),
+        ("x.s || y.s = 'ab'", "texts put together"),
+        ("power(x.i, y.i) > 3", "power"),
+    ],
+)
+def test_what_has_no_instruction_goes_to_the_reference(filter_: str, why: str) -> None:
+    rng = random.Random(3)
+    table = table_of(rng, 9)
+    text = f"SELECT x, y FROM S WHERE (A AS x ; B AS y FILTER {filter_})+"
+    query = ensue.query(text)
+    with pytest.raises(ensue.QueryError, match=why):
+        query.run(table, unit="s", engine="automaton")
+    assert query.run(table, unit="s").to_arrow() == query.run(table, unit="s", engine="reference").to_arrow()
