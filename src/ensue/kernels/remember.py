@@ -21,6 +21,8 @@ from ensue.kernels.ordered import LEAST, NODES_A_CALL, UNSET, between, compare, 
 PASS, UNION, SIFT, EACH, MERGE = map(int, Kind)
 # Which value stays where one is stored already.
 KEEP_NEW, KEEP_LEAST, KEEP_GREATEST, KEEP_NONE = 0, 1, 2, 3
+#: Where no runs were selected yet.
+UNKNOWN = -2
 
 
 class Steps(NamedTuple):
@@ -153,7 +155,12 @@ def prepare(
             _each(nodes, seconds, used, groups, values, root, scratch, slot, memory, m, i, event, mark, low, low_second)
             continue
         else:
-            added = _taken(nodes, seconds, used, values, root, memory, moves, m, i, low, low_second)
+            added = UNKNOWN
+            for r in range(first_report, last_report):  # what ends with the event may also go on with it
+                if report_source[r] == source and reports.action[r] == moves.action[m]:
+                    added = memory.selected[0, r - first_report]
+            if added == UNKNOWN:
+                added = _taken(nodes, seconds, used, values, root, memory, moves, m, i, low, low_second)
             if added == NOTHING:
                 continue
             if mark != 0:
@@ -269,7 +276,8 @@ def _taken(
     node, depth = _descend(nodes, seconds, values, root, first, count, low, low_second, walk, 0)
     while node != NOTHING and compare(values, node, last, count) <= 0:
         own = own_list(nodes, node)
-        if own != NOTHING and _passes(memory, action, i, values, node):
+        held = own != NOTHING and alive(nodes, seconds, own, low, low_second)
+        if held and _passes(memory, action, i, values, node):
             found = fork(nodes, seconds, used, own, found, low, low_second)
             if not _room(nodes, used):
                 break
