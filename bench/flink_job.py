@@ -1,6 +1,6 @@
 """Runs in Flink's own environment: MATCH_RECOGNIZE over CSV files, streaming, two cores. Prints seconds as JSON.
 
-python flink_job.py FOLDER WINDOW_IN_MILLISECONDS
+python flink_job.py sequence|pair FOLDER WINDOW_IN_MILLISECONDS
 """
 
 import json
@@ -9,8 +9,24 @@ import time
 
 from pyflink.table import EnvironmentSettings, TableEnvironment
 
+# The nearest that MATCH_RECOGNIZE can say: for each A one match, with the next B, and the next C, that fit.
+QUERIES = {
+    "sequence": """
+        MEASURES x.id AS a, y.id AS b, z.id AS c
+        ONE ROW PER MATCH AFTER MATCH SKIP TO NEXT ROW
+        PATTERN (x p*? y q*? z) WITHIN INTERVAL '{seconds}' SECOND(6, 3)
+        DEFINE x AS x.type = 'A', y AS y.type = 'B', z AS z.type = 'C'
+    """,
+    "pair": """
+        MEASURES x.id AS a, y.id AS b, y.id AS c
+        ONE ROW PER MATCH AFTER MATCH SKIP TO NEXT ROW
+        PATTERN (x p*? y) WITHIN INTERVAL '{seconds}' SECOND(6, 3)
+        DEFINE x AS x.type = 'A', y AS y.type = 'B' AND y.v > x.v
+    """,
+}
 
-def main(folder: str, window: int) -> None:
+
+def main(query: str, folder: str, window: int) -> None:
     tables = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
     tables.get_config().set("parallelism.default", "2")
     tables.execute_sql(f"""
@@ -21,14 +37,10 @@ def main(folder: str, window: int) -> None:
     tables.execute_sql("CREATE TABLE all_of_them (id BIGINT, key INT) WITH ('connector' = 'blackhole')")
     tables.execute_sql("CREATE TABLE found (key INT, a BIGINT, b BIGINT, c BIGINT) WITH ('connector' = 'blackhole')")
     reading = "INSERT INTO all_of_them SELECT id, key FROM events"
-    # The nearest that MATCH_RECOGNIZE can say: for each A one match, with the next B and the next C after it.
     matching = f"""
         INSERT INTO found SELECT key, a, b, c
         FROM (SELECT * FROM events WHERE type IN ('A', 'B', 'C')) MATCH_RECOGNIZE (
-          PARTITION BY key ORDER BY `time` MEASURES x.id AS a, y.id AS b, z.id AS c
-          ONE ROW PER MATCH AFTER MATCH SKIP TO NEXT ROW
-          PATTERN (x p*? y q*? z) WITHIN INTERVAL '{window / 1000}' SECOND(6, 3)
-          DEFINE x AS x.type = 'A', y AS y.type = 'B', z AS z.type = 'C'
+          PARTITION BY key ORDER BY `time` {QUERIES[query].format(seconds=window / 1000)}
         )
     """
     seconds = {}
@@ -40,4 +52,4 @@ def main(folder: str, window: int) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
+import pyarrow.csv
 
+from bench import flink
 from bench.measure import best_of, measure
+from bench.spark_data import CACHE
 from bench.workloads import Workload, keyed_stream
 
 _TIED = "SELECT x, y, z FROM S WHERE A AS x ; B AS y ; C AS z FILTER x.key = y.key AND y.key = z.key"
@@ -46,7 +51,7 @@ def few_hits(events: int) -> list[dict[str, Any]]:
 
 
 def joined(events: int) -> list[dict[str, Any]]:
-    """The pair of one key in DuckDB, on one core."""
+    """The pair of one key in DuckDB, on one core, and in Flink, where it is installed, on two."""
     stream = keyed_stream(events, 3, 1_000)
     ours = measure(Workload("pair", f"{_PAIR} WITHIN 10000 EVENTS", stream))
     our_seconds = events / ours["million_events_a_second"] / 1e6
@@ -65,8 +70,25 @@ def joined(events: int) -> list[dict[str, Any]]:
             "seconds": round(seconds, 4),
             "times_ours": round(seconds / our_seconds, 1),
             "matches": rows,
-        }
+        },
+        *flink.measured("pair", _as_csv(stream), events, 10_000, ours["million_events_a_second"], install=False),
     ]
+
+
+def _as_csv(stream: pa.Table) -> Path:
+    """The events as a CSV file with numbers and timestamps, in a folder of its own."""
+    folder = CACHE / f"pairs-{len(stream)}-csv"
+    folder.mkdir(parents=True, exist_ok=True)
+    columns = {
+        "id": stream["time"],
+        "time": stream["time"].cast(pa.timestamp("ms")),
+        "type": stream["type"].cast(pa.string()),
+        "key": stream["key"],
+        "v": stream["v"],
+    }
+    options = pyarrow.csv.WriteOptions(include_header=False)
+    pyarrow.csv.write_csv(pa.table(columns), folder / "events.csv", options)
+    return folder
 
 
 def timed(events: int) -> list[dict[str, Any]]:

@@ -34,7 +34,7 @@ import ensue
 from bench import flink
 from bench.cpu import cpu_seconds
 from bench.report import RESULTS, commit, section
-from bench.spark_data import TYPES, events_of
+from bench.spark_data import TYPES, as_csv, events_of
 from ensue.spark import local_session
 from ensue.spark.crossing import compacted
 from ensue.spark.packing import PACKED, Packer
@@ -92,7 +92,7 @@ def main() -> None:
             spark.stop()
     if "f" in wanted:
         ours = results.get(f"stream, {_NAMED['few']}", [{}])[0].get("million_rows_a_second")
-        found = flink.measured(events(size, -1), size.rows, window(size, -1), ours)
+        found = flink.measured("sequence", as_csv(events(size, -1)), size.rows, window(size, -1), ours)
         results["flink"] = section("Flink's MATCH_RECOGNIZE, streaming", found)
     results["load_after"] = os.getloadavg()
     print(f"\nload before and after: {results['load_before']}, {results['load_after']}")
