@@ -116,7 +116,7 @@ def _chains(e: ast.Expression, body: ast.Pattern) -> bool:
     if aggregates_of(e) or looks_back(e) or any(ast.find(e, ast.Each)):
         return False
     return any(
-        last_of(y) in variables_of(e) and (variables_of(e) - {y, last_of(y)}).isdisjoint(bindings(body))
+        lasts_in(e) == {last_of(y)} and (variables_of(e) - {y, last_of(y)}).isdisjoint(bindings(body))
         for y in singles(body)
     )
 

@@ -46,5 +46,12 @@ class Watcher:
 
 
 def _does_not_end(t: Transition) -> Action:
-    first, *rest = (f.condition for f in formulas_of(t.actions))
+    first, *rest = map(_as_condition, formulas_of(t.actions))
     return Holds(reduce(lambda a, b: ast.Binary("AND", a, b), rest, first), absent=True)
+
+
+def _as_condition(f: Holds) -> ast.Expression:
+    """What is TRUE where the formula holds."""
+    if not f.absent:
+        return f.condition
+    return ast.Binary("OR", ast.IsNull(f.condition, negated=False), ast.Unary("NOT", f.condition))
