@@ -197,7 +197,7 @@ def compile_plan(checked: Checked, *, rewriting: bool = True, tying: bool = True
         # What is judged is judged before the query's own selector chooses, and after one inside the pattern has.
         chooses_judged = selector if related and query.selector in CHOOSING and not settled else None
         if selector is ast.Selector.STRICT:
-            automaton = strict.construct(automaton)
+            automaton = pruned(strict.construct(automaton))  # what only events between have asked for goes
         elif not settled and chooses_judged is None:
             limited = window != Window() or query.consume is not ast.Consume.NONE
             automaton, chooses = _select(selector, pattern, automaton, limited=limited)
