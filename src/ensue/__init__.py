@@ -1,10 +1,17 @@
-"""Ensue: complex event recognition. Write a pattern over a stream of events, get every complex event that matches."""
+"""Ensue: complex event recognition. Write a pattern over a stream of events, get every complex event that matches.
 
-from ensue import dsl
-from ensue.api import Query, match, query
-from ensue.detections import Detections
-from ensue.errors import DataError, EngineError, EnsueError, QueryError
-from ensue.matches import Matches
+What is here is loaded when it is first used: Spark starts processes that need next to nothing of it.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ensue import dsl
+    from ensue.api import Query, match, query
+    from ensue.detections import Detections
+    from ensue.errors import DataError, EngineError, EnsueError, QueryError
+    from ensue.matches import Matches
 
 __version__ = "0.1.0"
 
@@ -20,3 +27,24 @@ __all__ = [
     "match",
     "query",
 ]
+
+_PLACES = {
+    **dict.fromkeys(("Query", "match", "query"), "ensue.api"),
+    **dict.fromkeys(("DataError", "EngineError", "EnsueError", "QueryError"), "ensue.errors"),
+    "Detections": "ensue.detections",
+    "Matches": "ensue.matches",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "dsl":
+        return import_module("ensue.dsl")
+    if name not in _PLACES:
+        raise AttributeError(f"module 'ensue' has no attribute '{name}'")
+    found = getattr(import_module(_PLACES[name]), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -123,7 +123,7 @@ class Query:
           3 -> 3  true /
         """
         if is_spark(events):
-            from ensue.spark import explain_on_spark
+            from ensue.spark.describe import explain_on_spark
 
             frames: Any = events
             given: dict[str, Any] = {**options}
@@ -181,7 +181,7 @@ class Query:
         """
         spark = _said({"unbounded": unbounded or None, "alone": alone or None, "buckets": buckets, "name": name})
         if is_spark(events):
-            from ensue.spark import run
+            from ensue.spark.run import run
 
             _check_spark_engine(engine)
             if progress is not None:
@@ -259,7 +259,7 @@ class Query:
         """
         if not is_spark(events):
             raise DataError(f"late events are those of a Spark stream: give a streaming DataFrame, not {_kind(events)}")
-        from ensue.spark import late_events
+        from ensue.spark.run import late_events
 
         frames: Any = events
         named = _said({"name": name})

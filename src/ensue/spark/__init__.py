@@ -7,11 +7,21 @@ packing    rows to Arrow blobs, one a bucket, so that few rows cross the shuffle
 batch      a lazy DataFrame of matches over a finite DataFrame
 streaming  the same over a stream, state in Spark's own state store
 session    a session for the demo, the command line and the tests
+deferred   what Spark asks of a stream before its first event, without loading the rest
 files      what goes in and out of it on the command line
 """
 
-from ensue.spark.describe import explain_on_spark
-from ensue.spark.run import late_events, run
-from ensue.spark.session import local_session
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["explain_on_spark", "late_events", "local_session", "run"]
+if TYPE_CHECKING:
+    from ensue.spark.session import local_session
+
+__all__ = ["local_session"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "local_session":  # loaded when it is first used: see ensue/__init__.py
+        from ensue.spark.session import local_session
+
+        return local_session
+    raise AttributeError(f"module 'ensue.spark' has no attribute '{name}'")

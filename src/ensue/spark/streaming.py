@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
-from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle, ValueState
 
 from ensue.errors import EngineError
 from ensue.events import as_integers
@@ -25,6 +25,7 @@ from ensue.parcel import parcel, table_bytes, table_of, unparcel
 from ensue.plan import Plan
 from ensue.running import RunningQuery
 from ensue.spark.crossing import compacted
+from ensue.spark.deferred import Deferred, bucket_state
 from ensue.spark.packing import PACKED, Batches, Packer, joined_blobs
 from ensue.spark.recipe import TIME, Recipe, in_order, with_own_names
 from ensue.spark.types import arrow_schema
@@ -34,15 +35,13 @@ VERSION = 1
 _CODEC = "zstd"
 #: What a bucket tells of each micro-batch.
 _TOLD = "bucket long, rows binary, matches long, late long, waiting long, open long, state_bytes long"
-#: Given as a type: Spark is asked to read a schema in words, for every task.
-_STATE = T.StructType([T.StructField("state", T.BinaryType())])
 _MICROS = 1000  # a watermark is in milliseconds, an event's time in microseconds
 
 
 def run_streaming(travelling: DataFrame, processor: BucketProcessor, result: T.StructType, *, name: str) -> DataFrame:
     """The matches of the travelling columns; what happened in each micro-batch is observed under the name."""
     packed = compacted(travelling).mapInArrow(Packer(processor.buckets), PACKED)
-    told = packed.groupBy("bucket").transformWithState(processor, _TOLD, "Append", "EventTime")
+    told = packed.groupBy("bucket").transformWithState(Deferred.of(processor), _TOLD, "Append", "EventTime")
     observed = told.observe(
         f"{name}_matching",
         *(F.coalesce(F.sum(c), F.lit(0)).alias(c) for c in ("matches", "late", "waiting", "open", "state_bytes")),
@@ -64,8 +63,12 @@ class BucketProcessor(StatefulProcessor):
         self._fingerprint = f"{recipe.fingerprint}:{buckets}"
 
     def init(self, handle: StatefulProcessorHandle) -> None:
+        self.attach(handle, bucket_state(handle))
+
+    def attach(self, handle: StatefulProcessorHandle, state: ValueState) -> None:
+        """As `init`, with a state that Spark was asked for already."""
         self._handle = handle
-        self._state = handle.getValueState("bucket", _STATE)
+        self._state = state
         self._running: RunningQuery | None = None
         self._advanced: dict[int, int] = {}  # the watermark that each bucket has been advanced to
 
