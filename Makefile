@@ -29,7 +29,7 @@ demo: java .venv/ready ## a real pattern over real data, embedded and on Spark
 	@$(BIN)/python -m ensue.demo
 
 test: java .venv/ready ## all tests, with the examples of README and docs
-	$(BIN)/python -m pytest
+	@sh tools/test.sh $(BIN)/python
 
 lint: .venv/ready ## style
 	$(BIN)/ruff check .
