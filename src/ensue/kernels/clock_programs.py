@@ -1,0 +1,46 @@
+"""What moves do with the only clock of a query, in the flat arrays that `clock_advance.py` reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ensue.automata.determinize import Configuration, Move, Program
+from ensue.automata.memory import Actions, conditions_of, writes_of
+from ensue.kernels.growing import Growing
+
+
+class ClockSteps(NamedTuple):
+    """Beside the arrays of `evaluate.Tables`: the column of the check that a move or a report makes, -1 for none."""
+
+    move_check: Any  # int32[moves]
+    move_resets: Any  # int32[moves]: whether the clock is reset
+    report_check: Any  # int32[reports]
+
+
+class ClockPrograms:
+    """Notes, for each move of a program, what it asks of the clock."""
+
+    def __init__(self, actions: Sequence[Actions]) -> None:
+        checks = list(dict.fromkeys(c for a in actions for c in conditions_of(a)))
+        self._check = [next((checks.index(c) for c in conditions_of(a)), -1) for a in actions]
+        self._resets = [bool(writes_of(a)) for a in actions]
+        self.reset()
+
+    def reset(self) -> None:
+        self._moves, self._moves_reset, self._reports = Growing(), Growing(), Growing()
+
+    @property
+    def steps(self) -> ClockSteps:
+        return ClockSteps(self._moves.view(), self._moves_reset.view(), self._reports.view())
+
+    def add(self, program: Program, before: Configuration) -> None:  # noqa: ARG002 as `MemoryPrograms.add`
+        for _, moves in program.slots:
+            for move in moves:
+                self._moves.append(self._check[move.action])
+                self._moves_reset.append(self._resets[move.action])
+        for move in program.reported:
+            self._reports.append(self._check_of(move))
+
+    def _check_of(self, move: Move) -> int:
+        return self._check[move.action]
