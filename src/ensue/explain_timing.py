@@ -22,16 +22,34 @@ def timing_lines(plan: Plan, slow: list[str]) -> list[str]:
     lines = [
         f"clocks        {len(timing.clocks)}: {_OUTSIDE if compares else _class(timing)}",
         f"resets        {_resets(timing.resets)}",
-        f"evaluator     {_SLOW if slow else _FAST}",
+        f"evaluator     {_evaluator(plan, timing, slow)}",
     ]
     if plan.ambiguous:
         lines.append("duplicates    the matches of each end are compared: two runs may find the same one")
     return lines
 
 
+_CONSTANT = "lists by the clock: it is one, with upper bounds only, so an event takes constant time"
 _FAST = "ordered trees: the partial matches that pass a check lie together"
 _SLOW = "ordered trees: some events look at each partial match, as it carries more past them or must pass two bounds"
 _OUTSIDE = "the query compares values too, which the classes of timed queries do not"
+
+
+def _evaluator(plan: Plan, timing: Timing, slow: list[str]) -> str:
+    if plan.on_one_clock:
+        return _CONSTANT
+    if timing.monotonic is None or slow:
+        return _SLOW if slow else _FAST
+    return f"{_FAST}; no constant time, since {_why_not(plan, timing)}"
+
+
+def _why_not(plan: Plan, timing: Timing) -> str:
+    """Why a monotonic query is not evaluated in constant time an event."""
+    if not timing.upper:
+        return "with lower bounds a partial match may wait for ever"
+    if plan.window.events is not None:
+        return "the window counts events besides"
+    return f"{plan.chooses} compares matches" if plan.chooses is not None else "the automaton is too large"
 
 
 def _class(timing: Timing) -> str:

@@ -47,7 +47,7 @@ class ClockEvaluator(Evaluator):
     def _deepen(self) -> None:
         self._pending = ClockStack(*(np.concatenate([part, np.empty_like(part)]) for part in self._pending))
 
-    def collect(self, position: int) -> None:  # noqa: ARG002 no window counts events here
+    def collect(self, position: int) -> None:
         """Keeps only what a run could still become a match with."""
         if self.rules.consume == evaluate.CONSUME_ANY:
             self.partitions.slots[self.partitions.epoch != self.registers[evaluate.EPOCH]] = NOTHING

@@ -77,8 +77,8 @@ def new_cell(nodes: Any, bounds: Any, used: Any, child: int, event: int, bound: 
 @njit(cache=True, nogil=True, inline="always")
 def _is_one(nodes: Any, node: int) -> bool:
     """Whether the node, with all that is behind it, can only be taken as a whole: as one entry of a list."""
-    event = nodes[node, EVENT]
-    return event >= 0 or (event == LAST and nodes[node, REST] != NOTHING)
+    event: int = nodes[node, EVENT]
+    return bool(event >= 0 or (event == LAST and nodes[node, REST] != NOTHING))
 
 
 @kernel
@@ -95,9 +95,7 @@ def _gated(nodes: Any, bounds: Any, used: Any, entry: int, bound: int, resets: b
         left = reset_in(left) if had_reset else left
     if not had_reset:
         inner = max(inner, bound)
-    node: int = _new(
-        nodes, bounds, used, left, rest, now if resets else stamp, LINK, inner, had_reset or resets
-    )
+    node: int = _new(nodes, bounds, used, left, rest, now if resets else stamp, LINK, inner, had_reset or resets)
     return node
 
 
@@ -134,7 +132,7 @@ def passed(nodes: Any, bounds: Any, used: Any, entries: Any, list_: int, bound: 
 @njit(cache=True, nogil=True, inline="always")
 def _may_precede(nodes: Any, node: int, rest: int, fresh: int) -> bool:
     """Whether `rest` may be put behind the node itself: it was made at this event and nothing points to it yet."""
-    return node >= fresh and nodes[node, REST] == NOTHING and rest < node
+    return bool(node >= fresh and nodes[node, REST] == NOTHING and rest < node)
 
 
 @njit(cache=True, nogil=True, inline="always")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ensue.automata.determinize import Configuration, Move, Program
+from ensue.automata.determinize import Configuration, Program
 from ensue.automata.memory import Actions, conditions_of, writes_of
 from ensue.kernels.growing import Growing
 
@@ -34,13 +34,11 @@ class ClockPrograms:
     def steps(self) -> ClockSteps:
         return ClockSteps(self._moves.view(), self._moves_reset.view(), self._reports.view())
 
-    def add(self, program: Program, before: Configuration) -> None:  # noqa: ARG002 as `MemoryPrograms.add`
+    def add(self, program: Program, before: Configuration) -> None:
+        """Adds what a program asks; whatever it was made for."""
         for _, moves in program.slots:
             for move in moves:
                 self._moves.append(self._check[move.action])
                 self._moves_reset.append(self._resets[move.action])
         for move in program.reported:
-            self._reports.append(self._check_of(move))
-
-    def _check_of(self, move: Move) -> int:
-        return self._check[move.action]
+            self._reports.append(self._check[move.action])

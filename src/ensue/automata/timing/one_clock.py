@@ -59,6 +59,4 @@ def _without_needless_checks(automaton: Automaton) -> Automaton:
 
 
 def _with(automaton: Automaton, old: Transition, new: Transition) -> Automaton:
-    return Automaton(
-        automaton.size, automaton.finals, tuple(new if t == old else t for t in automaton.transitions)
-    )
+    return Automaton(automaton.size, automaton.finals, tuple(new if t == old else t for t in automaton.transitions))
