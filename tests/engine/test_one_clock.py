@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from engines import found_events, plan_of
-from hypothesis import assume, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import ensue
@@ -36,7 +36,11 @@ def _larger(part: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     return st.one_of(sequence, sequence, repeated, either, short)
 
 
-PATTERNS = st.recursive(_ATOMS, _larger, max_leaves=4)
+_PARTS = st.recursive(_ATOMS, _larger, max_leaves=3)
+PATTERNS = st.one_of(
+    st.tuples(_PARTS, _GAPS.filter(bool), _PARTS).map(lambda p: f"{p[0]} ;{p[1]} {p[2]}"),
+    st.tuples(_PARTS, _GAPS.filter(bool)).map(lambda p: f"({p[0]})+{p[1]}"),
+)
 #: Types and the seconds since the event before: many are at the same time.
 EVENTS = st.lists(st.tuples(st.sampled_from("ABC"), st.sampled_from([0, 0, 1, 2, 3])), min_size=4, max_size=12)
 
@@ -55,7 +59,7 @@ def table_of(events: list[tuple[str, int]]) -> pa.Table:
     return pa.table({"time": np.cumsum(delays), "type": types})
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 @given(PATTERNS, EVENTS, st.sampled_from(["", "", " WITHIN 4 s"]), st.booleans())
 def test_as_the_reference_and_at_every_cut(
     pattern: str, events: list[tuple[str, int]], window: str, projects: bool

@@ -7,9 +7,12 @@ to be remembered, while the check that follows drops the same runs.
 
 from __future__ import annotations
 
-from ensue.automata.liveness import allowed, longest_asked
+import math
+from fractions import Fraction
+
+from ensue.automata.liveness import allowed
 from ensue.automata.memory import Since, Store
-from ensue.automata.model import Automaton, Label, Transition
+from ensue.automata.model import Automaton, Transition
 from ensue.automata.timing.clocks import clocks_of, fewest_clocks, with_window
 from ensue.automata.timing.monotonic import monotonic
 from ensue.language import ast
@@ -44,19 +47,47 @@ def on_one_clock(automaton: Automaton, window: ast.Bound | None) -> Automaton | 
     return _without_needless_checks(found)
 
 
+#: A time, and whether it is still in reach itself.
+_Age = tuple[Fraction | float, bool]
+_NO_AGE: _Age = (-1, False)
+_ANY_AGE: _Age = (math.inf, True)
+
+
 def _without_needless_checks(automaton: Automaton) -> Automaton:
-    """Without the checks after which every run makes one that is as strict or fails."""
-    (clock,) = clocks_of(automaton)
-    for t in automaton.transitions:
-        own = next((a for a in t.actions if isinstance(a, Since)), None)
-        if own is None or t.target in automaton.finals or any(isinstance(a, Store) for a in t.actions):
-            continue
-        without = _with(automaton, t, Transition(t.source, t.guard, Label(t.marks, t.actions - {own}), t.target))
-        later = longest_asked(without, clock).get(t.target)
-        if later is not None and allowed(later)[:2] <= allowed(own)[:2]:
-            automaton = without
-    return automaton
+    """Without the checks after which every run meets one that is as strict."""
+    lasting = _lasting(automaton)
+    return automaton.relabelled(
+        lambda t: (
+            (a for a in t.actions if not (isinstance(a, Since) and lasting.get(t.target, _NO_AGE) <= _asked(t)))
+            if _carries_on(automaton, t)
+            else t.actions
+        )
+    )
 
 
-def _with(automaton: Automaton, old: Transition, new: Transition) -> Automaton:
-    return Automaton(automaton.size, automaton.finals, tuple(new if t == old else t for t in automaton.transitions))
+def _lasting(automaton: Automaton) -> dict[int, _Age]:
+    """How long after its reset a run in each state may still come to something, by the checks that stay.
+
+    A check that is dropped counts as the strictest that follows it. The ages only ever grow, and are those of checks.
+    """
+    found: dict[int, _Age] = {}
+    changed = True
+    while changed:
+        changed = False
+        for t in reversed(automaton.transitions):
+            age = _asked(t)
+            if _carries_on(automaton, t):
+                age = min(age, found.get(t.target, _NO_AGE))
+            if age > found.get(t.source, _NO_AGE):
+                found[t.source] = age
+                changed = True
+    return found
+
+
+def _carries_on(automaton: Automaton, t: Transition) -> bool:
+    """Whether a run goes on with the clock as it is, and does not end."""
+    return t.target not in automaton.finals and not any(isinstance(a, Store) for a in t.actions)
+
+
+def _asked(t: Transition) -> _Age:
+    return next((allowed(a)[:2] for a in t.actions if isinstance(a, Since)), _ANY_AGE)
