@@ -18,6 +18,8 @@ from ensue.kernels.runner import FIRST_NODES, Evaluator
 class ClockEvaluator(Evaluator):
     """Steps over batches in constant time an event, whatever the number of open partial matches."""
 
+    kernel = "clock_advance.advance"
+
     def _prepare(self, tick: int | None) -> tuple[Arena, ClockPrograms]:
         self._clock = ClockPrograms(self.plan.actions)
         (clock,) = self.plan.automaton.registers

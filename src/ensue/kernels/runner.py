@@ -119,6 +119,8 @@ class Evaluator:
     `shares` is a power of two. With `union` the matches of an end are found as one, which has all their events.
     """
 
+    kernel = "evaluate.advance"
+
     def __init__(
         self,
         plan: Plan,
@@ -130,7 +132,7 @@ class Evaluator:
         configurations: int = 4096,
         union: bool = False,
     ) -> None:
-        make_ready()
+        make_ready(self.kernel)
         self.plan = plan
         self._reader = reader
         self._determinizer = Determinizer(plan.automaton, plan.predicates, plan.marks, plan.actions)

@@ -8,11 +8,14 @@ to be remembered, while the check that follows drops the same runs.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
+from collections.abc import Collection, Iterator
 from fractions import Fraction
 
 from ensue.automata.liveness import allowed
 from ensue.automata.memory import Since, Store
-from ensue.automata.model import Automaton, Transition
+from ensue.automata.model import Automaton, Label, Transition
+from ensue.automata.predicates import Guard
 from ensue.automata.timing.clocks import clocks_of, fewest_clocks, with_window
 from ensue.automata.timing.monotonic import monotonic
 from ensue.language import ast
@@ -44,7 +47,7 @@ def on_one_clock(automaton: Automaton, window: ast.Bound | None) -> Automaton | 
     asked = [a for t in found.transitions for a in t.actions if isinstance(a, Since)]
     if not asked or any(a.interval.high is None for a in asked):
         return None
-    return _without_needless_checks(found)
+    return _with_fewer_guards(_without_needless_checks(found))
 
 
 #: A time, and whether it is still in reach itself.
@@ -82,6 +85,32 @@ def _lasting(automaton: Automaton) -> dict[int, _Age]:
                 found[t.source] = age
                 changed = True
     return found
+
+
+def _with_fewer_guards(automaton: Automaton) -> Automaton:
+    """With one transition for two that do the same, the one where something holds and the other where it does not.
+
+    So a state in which runs only wait has one loop for all events, and those events are seen to change nothing.
+    """
+    guards: dict[tuple[int, Label, int], dict[Guard, None]] = defaultdict(dict)
+    for t in automaton.transitions:
+        guards[t.source, t.label, t.target][t.guard] = None
+    for own in guards.values():
+        while (pair := next(_opposite_pairs(own), None)) is not None:
+            own.pop(pair[0])
+            own.pop(pair[1])
+            own[pair[0] & pair[1]] = None
+    made = (Transition(s, guard, label, target) for (s, label, target), own in guards.items() for guard in own)
+    return Automaton(automaton.size, automaton.finals, tuple(made))
+
+
+def _opposite_pairs(guards: Collection[Guard]) -> Iterator[tuple[Guard, Guard]]:
+    """Guards that differ in one condition, which holds in one and does not in the other."""
+    for guard in guards:
+        for condition, holds in sorted(guard, key=str):  # the same in every process
+            other = guard - {(condition, holds)} | {(condition, not holds)}
+            if other in guards:
+                yield guard, other
 
 
 def _carries_on(automaton: Automaton, t: Transition) -> bool:
