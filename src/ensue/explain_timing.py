@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from ensue.automata.memory import Check
 from ensue.automata.predicates import print_guard
+from ensue.automata.timing.one_clock import has_lower_bounds
 from ensue.automata.timing.synchronous import Answer, Verdict, Witness
 from ensue.language.ast import NANOSECONDS
 from ensue.plan import Plan
@@ -29,7 +30,8 @@ def timing_lines(plan: Plan, slow: list[str]) -> list[str]:
     return lines
 
 
-_CONSTANT = "lists by the clock: it is one, with upper bounds only, so an event takes constant time"
+_UPPER = "lists by the clock: it is one, with upper bounds only, so an event takes constant time"
+_LOWER = "queues by the clock: it is one, with lower bounds only, so an event takes constant time on average"
 _FAST = "ordered trees: the partial matches that pass a check lie together"
 _SLOW = "ordered trees: some events look at each partial match, as it carries more past them or must pass two bounds"
 _OUTSIDE = "the query compares values too, which the classes of timed queries do not"
@@ -37,7 +39,7 @@ _OUTSIDE = "the query compares values too, which the classes of timed queries do
 
 def _evaluator(plan: Plan, timing: Timing, slow: list[str]) -> str:
     if plan.on_one_clock:
-        return _CONSTANT
+        return _LOWER if has_lower_bounds(plan.automaton) else _UPPER
     if timing.monotonic is None or slow:
         return _SLOW if slow else _FAST
     return f"{_FAST}; no constant time, since {_why_not(plan, timing)}"
@@ -45,11 +47,11 @@ def _evaluator(plan: Plan, timing: Timing, slow: list[str]) -> str:
 
 def _why_not(plan: Plan, timing: Timing) -> str:
     """Why a monotonic query is not evaluated in constant time an event."""
-    if not timing.upper:
-        return "with lower bounds a partial match may wait for ever"
     if plan.window.events is not None:
         return "the window counts events besides"
-    return f"{plan.chooses} compares matches" if plan.chooses is not None else "the automaton is too large"
+    if plan.chooses is not None:
+        return f"{plan.chooses} compares matches"
+    return "the automaton is too large" if timing.upper else "what waits for a lower bound does not wait in line"
 
 
 def _class(timing: Timing) -> str:

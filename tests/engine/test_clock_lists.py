@@ -20,6 +20,8 @@ from ensue.kernels.clock_lists import (
     passed,
     reset_in,
 )
+from ensue.kernels.waiting_lists import collect as collect_queues
+from ensue.kernels.waiting_lists import queued, ripe
 
 #: The events of a run, the last one first, and when its clock was reset.
 Run = tuple[tuple[int, ...], int]
@@ -78,7 +80,7 @@ class Lists:
         if list_ == NOTHING or self.nodes[list_, STAMP] < bound:
             return NOTHING
         if marks:
-            return new_cell(*parts, list_, self.event, bound, resets, self.now)
+            return new_cell(*parts, list_, self.event, bound, resets, self.now if resets else self.nodes[list_, STAMP])
         if not resets and bound == NO_CHECK:
             return list_
         return passed(*parts, self.entries, list_, bound, resets, self.now)
@@ -156,6 +158,43 @@ def test_a_run_that_no_check_can_pass_is_given_back() -> None:
     kept = int(lists.used[USED])
     collect(lists.nodes, lists.bounds, lists.used, lists.slots, np.full((1, SLOTS), STOPPED, dtype=np.int64))
     assert int(lists.used[USED]) == kept  # only runs whose clock does not run
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_queue_gives_those_that_have_waited_and_looks_at_each_once(seed: int) -> None:
+    rng = Random(seed)
+    arena = new_arena(1 << 10, second=True)
+    nodes, second, used = arena.node, arena.second, arena.used
+    slots = np.full((1, 1), NOTHING, dtype=np.int64)
+    queue, now, taken = NOTHING, 0, []
+    for _ in range(60):
+        now += rng.choice([0, 1, 2])
+        fresh = int(used[USED])
+        for _ in range(rng.choice([0, 1, 1, 3])):
+            cell = new_start(nodes, second, used, now, now)
+            nodes[cell, REST] = queue
+            queue = cell
+        if queue >= fresh:
+            queued(nodes, second, queue, fresh)
+        if queue != NOTHING and rng.random() < 0.5:
+            found = ripe(nodes, second, queue, now - 4)
+            assert stamps_from(nodes, found) == [t for t in stamps_from(nodes, queue) if t <= now - 4]
+            taken.append((found, stamps_from(nodes, found)))
+            waiting = int(second[queue])
+            assert waiting == NOTHING or nodes[waiting, REST] == found  # it goes on from here, not from the beginning
+        if queue != NOTHING and rng.random() < 0.1:
+            slots[0, 0] = queue
+            collect_queues(nodes, second, used, slots)
+            queue, taken = int(slots[0, 0]), []
+    assert all(stamps_from(nodes, found) == stamps for found, stamps in taken)  # what was taken stays as it was
+
+
+def stamps_from(nodes: np.ndarray, node: int) -> list[int]:
+    found = []
+    while node != NOTHING:
+        found.append(int(nodes[node, STAMP]))
+        node = int(nodes[node, REST])
+    return found
 
 
 @pytest.mark.parametrize("seed", range(4))

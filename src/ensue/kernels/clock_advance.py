@@ -1,7 +1,8 @@
-"""The evaluator of queries with one clock and upper bounds on it: constant time an event, output-linear delay.
+"""The evaluator of queries with one clock and bounds on one side: constant time an event, output-linear delay.
 
-It is driven by the same tables as `evaluate.advance` and stops for the same reasons; its partial matches are those of
-`clock_lists.py`. Windows need nothing of their own here: they are checks of the clock.
+It is driven by the same tables as `evaluate.advance` and stops for the same reasons. Its partial matches are the lists
+of `clock_lists.py` for upper bounds, the queues of `waiting_lists.py` for lower ones. Windows need nothing of their own
+here: they are checks of the clock.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ from ensue.kernels.evaluate import (
     Tables,
 )
 from ensue.kernels.jit import kernel
+from ensue.kernels.remember import Columns
+from ensue.kernels.waiting_lists import queued, ripe
 
 
 class ClockStack(NamedTuple):
@@ -70,7 +73,9 @@ def advance(
     move_check, move_resets = steps.move_check, steps.move_resets
     nodes, bounds, used, entries = arena.node, arena.second, arena.used, arena.groups
     configuration, slots, epoch = partitions.configuration, partitions.slots, partitions.epoch
-    classes, keys, times, least = batch.classes, batch.partitions, batch.times, batch.columns.least
+    move_waits, lower = steps.move_waits, steps.lower
+    classes, keys, times = batch.classes, batch.partitions, batch.times
+    least, greatest = batch.columns.least, batch.columns.greatest
     positions, base, sparse = batch.positions, batch.base, len(batch.positions) > 0
     keyed, share, share_mask, consume = rules.keyed, rules.share, rules.share_mask, rules.consume
     total = len(classes)
@@ -98,7 +103,20 @@ def advance(
         position = positions[i] if sparse else base + i
         if first_report[p + 1] > first_report[p] and position >= report_from:
             status: int = _report(
-                tables, steps, slots, k, nodes, bounds, stack, output, registers, least, rules.limit, p, i, position
+                tables,
+                steps,
+                slots,
+                k,
+                nodes,
+                bounds,
+                stack,
+                output,
+                registers,
+                batch.columns,
+                rules.limit,
+                p,
+                i,
+                position,
             )
             if status != DONE:
                 registers[CURSOR] = i
@@ -120,23 +138,37 @@ def advance(
                 event = (position << MARK_BITS) | mark
                 if source < 0:
                     added = new_start(nodes, bounds, used, event, times[i] if resets else STOPPED)
+                elif lower:
+                    added = slots[k, source]
+                    if added != NOTHING and check >= 0:
+                        added = ripe(nodes, bounds, added, greatest[check, i])
+                    if added == NOTHING:
+                        continue
+                    if mark != 0:
+                        stamp = times[i] if resets else STOPPED
+                        added = new_cell(nodes, bounds, used, added, event, NO_CHECK, False, stamp)
                 else:
                     added = slots[k, source]
                     bound = least[check, i] if check >= 0 else NO_CHECK
                     if added == NOTHING or nodes[added, STAMP] < bound:
                         continue
                     if mark != 0:
-                        added = new_cell(nodes, bounds, used, added, event, bound, resets, times[i])
+                        stamp = times[i] if resets else nodes[added, STAMP]
+                        added = new_cell(nodes, bounds, used, added, event, bound, resets, stamp)
                     elif resets or check >= 0:
                         added = passed(nodes, bounds, used, entries, added, bound, resets, times[i])
                 before = scratch[slot]
-                if before != NOTHING:
+                if lower and move_waits[m] != 0 and added >= fresh:
+                    nodes[added, REST] = before
+                elif before != NOTHING:
                     added = join(nodes, bounds, used, entries, before, added, fresh)
                 scratch[slot] = added
             previous = NOTHING
             for m in range(first, last):
                 slot = move_slot[m]
                 if slot != previous:
+                    if lower and move_waits[m] != 0 and scratch[slot] >= fresh:
+                        queued(nodes, bounds, scratch[slot], fresh)
                     slots[k, slot] = scratch[slot]
                     previous = slot
             if configuration[k] != after[p]:
@@ -166,7 +198,7 @@ def _report(
     stack: ClockStack,
     output: Output,
     registers: Any,
-    least: Any,
+    columns: Columns,
     limit: int,
     p: int,
     i: int,
@@ -180,6 +212,7 @@ def _report(
     first = tables.first_report[p]
     reports = tables.first_report[p + 1] - first
     pending, pending_depth, pending_low, path = stack.node, stack.depth, stack.low, stack.path
+    lower = steps.lower
     reporting, stacked, reported = registers[REPORTING], registers[STACKED], registers[REPORTED]
     match, place = registers[MATCHES], registers[POSITIONS]
     status = DONE
@@ -192,7 +225,11 @@ def _report(
             path[0] = (position << MARK_BITS) | tables.report_mark[first + reporting]
             if source >= 0:
                 node = slots[k, source]
-                low = least[check, i] if check >= 0 else NO_CHECK
+                low = NO_CHECK
+                if check >= 0 and not lower:
+                    low = columns.least[check, i]
+                elif check >= 0 and node != NOTHING:
+                    node = ripe(nodes, bounds, node, columns.greatest[check, i])
                 if node != NOTHING and nodes[node, STAMP] >= low:
                     pending[0], pending_depth[0], pending_low[0] = node, 1, low
                     stacked = 1
@@ -230,7 +267,7 @@ def _report(
                 depth += 1
             if child < NOTHING:
                 child, low = reset_in(child), bounds[node]
-            else:
+            elif not lower:
                 low = max(low, bounds[node])
             node = child
     registers[REPORTING], registers[STACKED], registers[REPORTED] = reporting, stacked, reported

@@ -1,11 +1,11 @@
-"""Evaluates queries with one clock and upper bounds on it, with the structure of `clock_lists.py`."""
+"""Evaluates queries with one clock and bounds on one side of it (`clock_advance.py`)."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from ensue.automata.liveness import longest_asked
-from ensue.kernels import clock_advance, evaluate
+from ensue.kernels import clock_advance, evaluate, waiting_lists
 from ensue.kernels.arena import NOTHING, Arena, new_arena
 from ensue.kernels.clock_advance import ClockStack
 from ensue.kernels.clock_lists import NO_CHECK, collect
@@ -21,13 +21,13 @@ class ClockEvaluator(Evaluator):
     kernel = "clock_advance.advance"
 
     def _prepare(self, tick: int | None) -> tuple[Arena, ClockPrograms]:
-        self._clock = ClockPrograms(self.plan.actions)
+        self._clock = ClockPrograms(self.plan.automaton, self.plan.actions)
         (clock,) = self.plan.automaton.registers
         asked = longest_asked(self.plan.automaton, clock)
         #: How long after its reset something may come of a run in a state.
         self._lasts = {state: longest_ticks(a.interval, tick) for state, a in asked.items() if a is not None}
         self._pending = ClockStack(*(np.empty(256, dtype=np.int64) for _ in ClockStack._fields))
-        # The second stamp of a node, which only windows in events need, is the bound of its left side here.
+        # The second stamp of a node, which only windows in events need, is what its kind of list needs.
         return new_arena(FIRST_NODES, second=True), self._clock
 
     def _advance(self, batch: Batch, report_from: int) -> int:
@@ -54,6 +54,9 @@ class ClockEvaluator(Evaluator):
         if self.rules.consume == evaluate.CONSUME_ANY:
             self.partitions.slots[self.partitions.epoch != self.registers[evaluate.EPOCH]] = NOTHING
         slots, arena = self.partitions.slots, self.arena
+        if self._clock.steps.lower:
+            waiting_lists.collect(arena.node, arena.second, arena.used, slots)
+            return
         collect(arena.node, arena.second, arena.used, slots, self._earliest()[self.partitions.configuration])
 
     def _earliest(self) -> np.ndarray:

@@ -67,9 +67,8 @@ def new_start(nodes: Any, bounds: Any, used: Any, event: int, stamp: int) -> int
 
 
 @njit(cache=True, nogil=True, inline="always")
-def new_cell(nodes: Any, bounds: Any, used: Any, child: int, event: int, bound: int, resets: bool, now: int) -> int:
+def new_cell(nodes: Any, bounds: Any, used: Any, child: int, event: int, bound: int, resets: bool, stamp: int) -> int:
     """Those complex events of `child` that pass the bound, of which there are some, extended with the event."""
-    stamp = now if resets else nodes[child, STAMP]
     node: int = _new(nodes, bounds, used, child, NOTHING, stamp, event, bound, resets)
     return node
 

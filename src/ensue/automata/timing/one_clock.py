@@ -1,8 +1,8 @@
 """The automaton that is evaluated with one clock in constant time an event, where a query has one.
 
-It is the monotonic automaton of `monotonic.py` for upper bounds, with the window of the whole as a bound on its clock,
-and without the checks that only drop what comes to nothing anyway: those would be made at every event, and would have
-to be remembered, while the check that follows drops the same runs.
+It is the monotonic automaton of `monotonic.py`, with the window of the whole as a bound on its clock, and without the
+checks that only drop what comes to nothing anyway: those would be made at every event, and would have to be remembered,
+while the check that follows drops the same runs.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from ensue.automata.memory import Since, Store
 from ensue.automata.model import Automaton, Label, Transition
 from ensue.automata.predicates import Guard
 from ensue.automata.timing.clocks import clocks_of, fewest_clocks, with_window
+from ensue.automata.timing.in_line import wait_in_line
 from ensue.automata.timing.monotonic import monotonic
 from ensue.language import ast
 
@@ -25,7 +26,9 @@ MOST_TRANSITIONS = 300
 
 
 def on_one_clock(automaton: Automaton, window: ast.Bound | None) -> Automaton | None:
-    """An equal automaton that is deterministic, with one clock and upper bounds only; None if none is found.
+    """An equal automaton that is deterministic, with one clock and bounds on one side only; None if none is found.
+
+    With lower bounds it must be one whose runs wait in line.
 
     >>> from ensue.automata.build import build
     >>> from ensue.automata.liveness import pruned
@@ -44,10 +47,21 @@ def on_one_clock(automaton: Automaton, window: ast.Bound | None) -> Automaton | 
     found = monotonic(fewest_clocks(with_window(automaton, window)))
     if found is None or len(found.transitions) > MOST_TRANSITIONS:
         return None
-    asked = [a for t in found.transitions for a in t.actions if isinstance(a, Since)]
-    if not asked or any(a.interval.high is None for a in asked):
+    if not _intervals(found):
         return None
+    if has_lower_bounds(found):
+        found = _with_fewer_guards(found)
+        return found if wait_in_line(found) else None
     return _with_fewer_guards(_without_needless_checks(found))
+
+
+def has_lower_bounds(automaton: Automaton) -> bool:
+    """Whether what is asked of the clock of such an automaton are lower bounds."""
+    return any(i.high is None for i in _intervals(automaton))
+
+
+def _intervals(automaton: Automaton) -> list[ast.Interval]:
+    return [a.interval for t in automaton.transitions for a in t.actions if isinstance(a, Since)]
 
 
 #: A time, and whether it is still in reach itself.
