@@ -65,6 +65,8 @@ def run_plan(
 
     With `union` those of an end are one: the earliest start, and all events that took part.
     """
+    if union and not plan.decided_last:
+        plan = plan.with_registers  # which events took part is told by walking over each node once
     return surviving(_found(_Run(plan, stream, progress, union), threads, batch), plan, stream)
 
 
@@ -97,9 +99,9 @@ class _Run:
         return Reader(self.plan, self.stream.tick)
 
     def evaluator(self, reader: Reader, *, share: int = 0, shares: int = 1) -> Evaluator:
-        from ensue.kernels.runner import Evaluator
+        from ensue.kernels.runner import evaluator_of
 
-        return Evaluator(self.plan, self.stream.tick, reader, share=share, shares=shares, union=self.walks)
+        return evaluator_of(self.plan, self.stream.tick, reader, share=share, shares=shares, union=self.walks)
 
     @property
     def walks(self) -> bool:

@@ -61,7 +61,7 @@ def explain_deterministic(checked: Checked) -> str:
 def _engine(plan: Plan | str) -> list[str]:
     if isinstance(plan, Plan):
         judged = " before they are judged" if plan.related else ""
-        slow = slow_moves(plan.automaton) if plan.automaton.registers else []
+        slow = slow_moves(plan.automaton) if plan.automaton.registers and not plan.on_one_clock else []
         lines = [f"engine        automaton: {_time(plan, slow)}, then as long as the matches are{judged}"]
         if plan.chooses is not None:
             lines.append(f"choice        {plan.chooses}: at the end of a match, among the best of each start in reach")
@@ -82,7 +82,7 @@ def _engine(plan: Plan | str) -> list[str]:
 
 def _time(plan: Plan, slow: list[str]) -> str:
     """What an event costs."""
-    if not plan.automaton.registers:
+    if not plan.automaton.registers or plan.on_one_clock:
         return "constant time an event"
     if not slow:
         return "time an event by the logarithm of the open partial matches"

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from ensue.automata.predicates import print_guard
 from ensue.automata.timing.clocks import compares_values
+from ensue.automata.timing.one_clock import has_lower_bounds
 from ensue.automata.timing.synchronous import Answer, Verdict, Witness
 from ensue.language.ast import NANOSECONDS
 from ensue.plan import Plan
@@ -22,16 +23,35 @@ def timing_lines(plan: Plan, slow: list[str]) -> list[str]:
     lines = [
         f"clocks        {len(timing.clocks)}: {_OUTSIDE if compares else _class(timing)}",
         f"resets        {_resets(timing.resets)}",
-        f"evaluator     {_SLOW if slow else _FAST}",
+        f"evaluator     {_evaluator(plan, timing, slow)}",
     ]
     if plan.ambiguous:
         lines.append("duplicates    the matches of each end are compared: two runs may find the same one")
     return lines
 
 
+_UPPER = "lists by the clock: it is one, with upper bounds only, so an event takes constant time"
+_LOWER = "queues by the clock: it is one, with lower bounds only, so an event takes constant time on average"
 _FAST = "ordered trees: the partial matches that pass a check lie together"
 _SLOW = "ordered trees: some events look at each partial match, as it carries more past them or must pass two bounds"
 _OUTSIDE = "the query compares values too, which the classes of timed queries do not"
+
+
+def _evaluator(plan: Plan, timing: Timing, slow: list[str]) -> str:
+    if plan.on_one_clock:
+        return _LOWER if has_lower_bounds(plan.automaton) else _UPPER
+    if timing.monotonic is None or slow:
+        return _SLOW if slow else _FAST
+    return f"{_FAST}; no constant time, since {_why_not(plan, timing)}"
+
+
+def _why_not(plan: Plan, timing: Timing) -> str:
+    """Why a monotonic query is not evaluated in constant time an event."""
+    if plan.window.events is not None:
+        return "the window counts events besides"
+    if plan.chooses is not None:
+        return f"{plan.chooses} compares matches"
+    return "the automaton is too large" if timing.upper else "what waits for a lower bound does not wait in line"
 
 
 def _class(timing: Timing) -> str:

@@ -11,7 +11,7 @@ from ensue.kernels import evaluate
 
 
 @cache
-def make_ready() -> None:
+def make_ready(kernel: str) -> None:
     """Once a process: says when the kernels are about to be compiled, and drops what an older version compiled."""
     stats = getattr(evaluate.advance, "stats", None)
     if stats is None:  # without the compiler
@@ -19,7 +19,7 @@ def make_ready() -> None:
     folder = Path(stats.cache_path)
     for index in folder.glob("*.nbi"):
         _drop_if_stale(index)
-    if not any(folder.glob("evaluate.advance-*.nbi")):
+    if not any(folder.glob(f"{kernel}-*.nbi")):
         log.warning("compiling the engine for this machine: this takes some seconds, once")
 
 

@@ -7,23 +7,30 @@ is needed again is worked out again. So a hostile query costs time, not memory.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from ensue.automata.determinize import Configuration, Determinizer, Program
 from ensue.kernels.evaluate import NO_CHANGE, UNKNOWN, Tables
 from ensue.kernels.growing import Growing
-from ensue.kernels.memory_programs import MemoryPrograms
 
 EMPTY: Configuration = ()
+
+
+class MoveNotes(Protocol):
+    """Notes what moves do beside extending and joining: with registers, or with a clock."""
+
+    def reset(self) -> None: ...
+
+    def add(self, program: Program, before: Configuration) -> None: ...
 
 
 class Programs:
     """Grows the tables that `evaluate.advance` reads. The empty configuration is number 0."""
 
     def __init__(
-        self, determinizer: Determinizer, words: Sequence[int], most: int, memory: MemoryPrograms | None = None
+        self, determinizer: Determinizer, words: Sequence[int], most: int, memory: MoveNotes | None = None
     ) -> None:
         self._determinizer = determinizer
         self._memory = memory  # of a query with registers: how moves take runs

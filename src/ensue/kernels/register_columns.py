@@ -218,6 +218,12 @@ def _before(times: Integers, ticks: int | None, otherwise: int) -> Integers:
         return np.where(times >= LEAST + ticks if ticks >= 0 else True, times - ticks, otherwise)
 
 
+def longest_ticks(interval: ast.Interval, tick: int | None) -> int | None:
+    """The most steps that the interval allows; None where it has no upper bound."""
+    assert tick is not None, "a query that compares times runs over a stream whose unit is known"
+    return _ticks(interval.high, tick, shortest=False)
+
+
 def _ticks(bound: ast.Bound | None, tick: int, *, shortest: bool) -> int | None:
     """The shortest or the longest whole number of steps that the bound allows."""
     if bound is None:

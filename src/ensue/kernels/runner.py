@@ -16,7 +16,7 @@ from ensue.errors import EngineError
 from ensue.events import EventStream, one_chunk
 from ensue.found import Found, Piece
 from ensue.kernels import evaluate
-from ensue.kernels.arena import EVENT, MARK_BITS, NOTHING, TREE, USED, collect, grown, new_arena
+from ensue.kernels.arena import EVENT, MARK_BITS, NOTHING, TREE, USED, Arena, collect, grown, new_arena
 from ensue.kernels.classes import Classes, Classifier, Codes, take_busy
 from ensue.kernels.compiled import make_ready
 from ensue.kernels.earliest import WIDTH as LADDER
@@ -24,7 +24,7 @@ from ensue.kernels.evaluate import Batch, Output, Partitions, Rules, Stack
 from ensue.kernels.keys import KeyNumbers
 from ensue.kernels.memory_programs import MemoryPrograms
 from ensue.kernels.ordered import DEEPEST, LEAST
-from ensue.kernels.programs import Programs
+from ensue.kernels.programs import MoveNotes, Programs
 from ensue.kernels.register_columns import RegisterColumns
 from ensue.kernels.remember import Memory, Spine
 from ensue.kernels.select import CHOOSE, CHOOSE_ALL
@@ -42,7 +42,7 @@ _HIDDEN = frozenset({HIDDEN})
 _NOTHING = np.zeros(0, dtype=np.int64)
 #: How many marked events the matches of one batch may have: some ten gigabytes.
 MOST_MARKED = 1 << 29
-_FIRST_NODES = 1 << 14
+FIRST_NODES = 1 << 14
 _FIRST_OUTPUT = 1 << 16
 _MOST_OUTPUT = 1 << 22
 #: Below so many keys, those that are idle may stay.
@@ -60,7 +60,7 @@ class Reader:
         self.classifier = Classifier(plan.predicates, given)
         self._determinizer = Determinizer(plan.automaton, plan.predicates, plan.marks, plan.actions)
         self.columns = RegisterColumns(MemoryPrograms(plan), tick)
-        self._timed = plan.window.ticks(tick) is not None
+        self._timed = plan.on_one_clock or plan.window.ticks(tick) is not None
         self._counted = _counted(plan)
         self._idle = np.zeros(0, dtype=np.bool_)  # of each class
 
@@ -119,6 +119,8 @@ class Evaluator:
     `shares` is a power of two. With `union` the matches of an end are found as one, which has all their events.
     """
 
+    kernel = "evaluate.advance"
+
     def __init__(
         self,
         plan: Plan,
@@ -130,14 +132,13 @@ class Evaluator:
         configurations: int = 4096,
         union: bool = False,
     ) -> None:
-        make_ready()
+        make_ready(self.kernel)
         self.plan = plan
         self._reader = reader
         self._determinizer = Determinizer(plan.automaton, plan.predicates, plan.marks, plan.actions)
-        registers = len(plan.automaton.registers)
-        self._memory = MemoryPrograms(plan) if registers else None
-        self.programs = Programs(self._determinizer, reader.classifier.words, configurations, self._memory)
         ticks = plan.window.ticks(tick)
+        self.arena, noted = self._prepare(tick)
+        self.programs = Programs(self._determinizer, reader.classifier.words, configurations, noted)
         self.rules = Rules(
             keyed=bool(plan.query.partition),
             counted=_counted(plan),
@@ -152,8 +153,17 @@ class Evaluator:
             hidden=plan.marks.index(_HIDDEN) if _HIDDEN in plan.marks else 0,
             union=union,
         )
-        second = plan.window.events is not None and ticks is not None
-        self.arena = new_arena(_FIRST_NODES, second=second, registers=registers)
+        self._scratch = np.empty(0, dtype=np.int64)
+        self.partitions = Partitions(_NOTHING.astype(np.int32), np.zeros((0, 1), dtype=np.int64), _NOTHING, _NOTHING)
+        self.registers = np.zeros(evaluate.REGISTERS, dtype=np.int64)
+        self.registers[evaluate.NODE] = NOTHING
+        self.latest = int(evaluate.NO_BOUND)  # the time of the last event seen
+        self._output = _new_output(_FIRST_OUTPUT)
+
+    def _prepare(self, tick: int | None) -> tuple[Arena, MoveNotes | None]:
+        """Makes the match structure and what belongs to it, and what is noted of moves beside their sources."""
+        registers = len(self.plan.automaton.registers)
+        self._memory = MemoryPrograms(self.plan) if registers else None
         self._key, self._first, self._last = (np.empty(registers, dtype=np.int64) for _ in range(3))
         self._way, self._walk = (np.empty(DEEPEST, dtype=np.int64) for _ in range(2))
         self._spine = Spine(
@@ -161,14 +171,11 @@ class Evaluator:
             np.empty(DEEPEST, dtype=np.int64),
             np.empty(DEEPEST, dtype=np.int64),
         )
-        self._scratch, self._selected = np.empty(0, dtype=np.int64), np.empty((1, 0), dtype=np.int64)
-        self.partitions = Partitions(_NOTHING.astype(np.int32), np.zeros((0, 1), dtype=np.int64), _NOTHING, _NOTHING)
-        self.registers = np.zeros(evaluate.REGISTERS, dtype=np.int64)
-        self.registers[evaluate.NODE] = NOTHING
-        self.latest = int(evaluate.NO_BOUND)  # the time of the last event seen
+        self._selected = np.empty((1, 0), dtype=np.int64)
         pending, depth, path = (np.empty(256, dtype=np.int64) for _ in range(3))
         self._stack = Stack(pending, depth, path, seen=_NOTHING, ladder=np.zeros((0, LADDER), dtype=np.int64))
-        self._output = _new_output(_FIRST_OUTPUT)
+        second = self.plan.window.events is not None and self.plan.window.ticks(tick) is not None
+        return new_arena(FIRST_NODES, second=second, registers=registers), self._memory
 
     def step(self, batch: Batch, report_from: int = 0) -> Found:
         """The matches that end in the batch, at the position `report_from` or later."""
@@ -178,24 +185,7 @@ class Evaluator:
         while True:
             if len(self._scratch) < self.partitions.slots.shape[1]:
                 self._scratch = np.empty(self.partitions.slots.shape[1], dtype=np.int64)
-            if self.rules.union and len(self._stack.seen) < len(self.arena.node):
-                self._stack = self._stack._replace(seen=np.zeros(len(self.arena.node), dtype=np.int64))
-            if self.rules.earliest and len(self._stack.ladder) < len(self.arena.node):
-                self._stack = self._stack._replace(ladder=np.empty((len(self.arena.node), LADDER), dtype=np.int64))
-                self.registers[evaluate.RUNGS] = 0
-            status = evaluate.advance(
-                self.programs.tables(),
-                self.arena,
-                self.partitions,
-                self._scratch,
-                self._stack,
-                self._output,
-                self.registers,
-                batch,
-                self.rules,
-                report_from,
-                self._what_is_remembered(batch),
-            )
+            status = self._advance(batch, report_from)
             if status == evaluate.DONE:
                 break
             self._provide(status, batch, pieces)
@@ -203,6 +193,27 @@ class Evaluator:
             self.latest = int(batch.times[-1])
         pieces.append(self._take_output())
         return Found(tuple(pieces), self.plan.marks)
+
+    def _advance(self, batch: Batch, report_from: int) -> int:
+        if self.rules.union and len(self._stack.seen) < len(self.arena.node):
+            self._stack = self._stack._replace(seen=np.zeros(len(self.arena.node), dtype=np.int64))
+        if self.rules.earliest and len(self._stack.ladder) < len(self.arena.node):
+            self._stack = self._stack._replace(ladder=np.empty((len(self.arena.node), LADDER), dtype=np.int64))
+            self.registers[evaluate.RUNGS] = 0
+        status: int = evaluate.advance(
+            self.programs.tables(),
+            self.arena,
+            self.partitions,
+            self._scratch,
+            self._stack,
+            self._output,
+            self.registers,
+            batch,
+            self.rules,
+            report_from,
+            self._what_is_remembered(batch),
+        )
+        return status
 
     def _what_is_remembered(self, batch: Batch) -> Memory | None:
         """What runs with registers need; None where the query has none."""
@@ -237,8 +248,11 @@ class Evaluator:
                 self._check_output(pieces)
                 self._renew_output(pieces)
             case evaluate.NEEDS_STACK:
-                node, depth, path = (np.concatenate([part, np.empty_like(part)]) for part in self._stack[:3])
-                self._stack = self._stack._replace(node=node, depth=depth, path=path)
+                self._deepen()
+
+    def _deepen(self) -> None:
+        node, depth, path = (np.concatenate([part, np.empty_like(part)]) for part in self._stack[:3])
+        self._stack = self._stack._replace(node=node, depth=depth, path=path)
 
     def _check_output(self, pieces: list[Piece]) -> None:
         """Refuses more than memory can be expected to hold, while there is still some left to say so."""
@@ -299,8 +313,9 @@ class Evaluator:
     def drop_texts(self) -> None:
         """Forgets the texts that no run has stored; those that stay keep their order, so that the trees do."""
         columns = self._reader.columns
-        if self._memory is None or not columns.textual:
+        if not columns.textual:
             return
+        assert self._memory is not None
         used = int(self.arena.used[USED])
         values = self.arena.values[:used]
         rows = np.flatnonzero(self.arena.node[:used, EVENT] <= TREE)  # other nodes have no values
@@ -368,6 +383,23 @@ class Evaluator:
         return whole.first(matches).copy()
 
 
+def evaluator_of(
+    plan: Plan,
+    tick: int | None,
+    reader: Reader,
+    *,
+    share: int = 0,
+    shares: int = 1,
+    configurations: int = 4096,
+    union: bool = False,
+) -> Evaluator:
+    """The evaluator for a plan; see `Evaluator`."""
+    from ensue.kernels.clock_evaluator import ClockEvaluator
+
+    kind = ClockEvaluator if plan.on_one_clock else Evaluator
+    return kind(plan, tick, reader, share=share, shares=shares, configurations=configurations, union=union)
+
+
 class Runner:
     """One query over one stream that arrives in batches. `push` gives the matches that end in each.
 
@@ -378,9 +410,10 @@ class Runner:
     def __init__(
         self, plan: Plan, tick: int | None, *, given: int = 0, configurations: int = 4096, union: bool = False
     ) -> None:
+        plan = plan.with_registers if union else plan
         self.plan = plan
         self.reader = Reader(plan, tick, given)
-        self.evaluator = Evaluator(plan, tick, self.reader, configurations=configurations, union=union)
+        self.evaluator = evaluator_of(plan, tick, self.reader, configurations=configurations, union=union)
         self.position = 0
         self._kept = (0, 0)  # how many keys and texts stayed when idle ones were last dropped
         #: What a saved state must have been made with: the query, its automaton, the unit of its times.

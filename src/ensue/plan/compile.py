@@ -15,6 +15,7 @@ from ensue.automata.liveness import pruned, shared
 from ensue.automata.memory import NO_ACTIONS, Actions, Check, Holds, Register, Store, formulas_of
 from ensue.automata.model import Automaton, Marks, TooLarge
 from ensue.automata.predicates import Before, Guard, Machine, Predicate, machines_of, predicates_of, print_guard
+from ensue.automata.timing.one_clock import on_one_clock
 from ensue.errors import Problem, ProblemKind, QueryError
 from ensue.language import ast
 from ensue.language.printer import print_expression, print_interval, print_pattern, print_query
@@ -73,6 +74,17 @@ class Plan:
     related: Conditions  # what is judged on whole matches: the conditions between events
     chooses_judged: ast.Selector | None = None  # the selector that chooses among those for which they hold
     absence: Absence | None = None  # what must not follow them
+    as_built: Automaton | None = None  # where the automaton is one that one clock evaluates: what it was made of
+
+    @property
+    def on_one_clock(self) -> bool:
+        """Whether the lists of `kernels/clock_lists.py` evaluate it: constant time an event, windows included."""
+        return self.as_built is not None
+
+    @property
+    def with_registers(self) -> Plan:
+        """The same query with registers and a window, for what those lists do not tell."""
+        return self if self.as_built is None else replace(self, automaton=self.as_built, as_built=None)
 
     @property
     def query(self) -> ast.Query:
@@ -168,6 +180,8 @@ class Plan:
         texts = [print_query(self.query), print_pattern(self.steps[-1][1]), *map(print_expression, self.related)]
         if self.absence is not None:
             texts += [*sorted(map(print_guard, self.absence.guards)), print_interval(self.absence.deadline)]
+        if self.on_one_clock:
+            texts.append("on one clock")
         return hashlib.sha256("\n".join(texts).encode()).hexdigest()
 
 
@@ -191,6 +205,7 @@ def compile_plan(checked: Checked, *, rewriting: bool = True, tying: bool = True
     try:
         selector, pattern = peel_selector(query, steps[-1][1])
         pattern, window = peel_windows(pattern)
+        written = window
         window = bounded(window, pattern)
         automaton, chooses = pruned(shared(build(pattern), _is_float(checked))), None
         settled = selector not in CHOOSING or select_.is_settled(selector, pattern)
@@ -212,6 +227,7 @@ def compile_plan(checked: Checked, *, rewriting: bool = True, tying: bool = True
         plan = Plan(
             checked, tuple(steps), automaton, window, chooses, shown, counts_all, related, chooses_judged, absence
         )
+        plan = _on_one_clock(plan, written)
         asked = [plan.predicates, *(m.predicates for m in plan.machines), absence.predicates if absence else ()]
         if max(map(len, asked)) > MAX_PREDICATES:
             raise Unsupported(query, f"a query with more than {MAX_PREDICATES} different conditions")
@@ -223,6 +239,14 @@ def compile_plan(checked: Checked, *, rewriting: bool = True, tying: bool = True
         return plan
     except (Unsupported, NotUnary) as e:
         raise _refusal(checked, e) from None
+
+
+def _on_one_clock(plan: Plan, written: Window) -> Plan:
+    """The plan for one clock, if the query is such; a window that only follows from the gaps is no bound of its own."""
+    if plan.chooses is not None or written.events is not None:
+        return plan
+    automaton = on_one_clock(plan.automaton, written.time)
+    return plan if automaton is None else replace(plan, automaton=automaton, as_built=plan.automaton)
 
 
 def _refusal(checked: Checked, e: Unsupported | NotUnary) -> QueryError:

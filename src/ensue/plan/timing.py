@@ -37,6 +37,7 @@ class Timing:
 
 def timing_of(plan: Plan, *, budget: int = BUDGET) -> Timing | None:
     """The classes; None where no time is measured but by the window of the whole, which needs no clock."""
+    plan = plan.with_registers
     if not clocks_of(plan.automaton):
         return None
     windowed = is_windowed(plan.query.pattern, None if plan.query.items is None else plan.shown)

@@ -1,0 +1,63 @@
+"""Whether runs that wait for a lower bound do so in line: those that came first may go first, and that is all."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from ensue.automata.liveness import analysed
+from ensue.automata.memory import Since, Store
+from ensue.automata.model import Automaton, Transition
+from ensue.automata.predicates import conjunction
+from ensue.automata.timing.clocks import clocks_of
+from ensue.language import ast
+
+
+def wait_in_line(automaton: Automaton) -> bool:
+    """Of a deterministic automaton with one clock and lower bounds only.
+
+    A run joins a line when its clock is reset and leaves it with a mark. Lines are not merged, and at the end of each
+    is one check: then a list of runs is always in the order of their resets (`kernels/waiting_lists.py`).
+
+    >>> from ensue.automata.build import build
+    >>> from ensue.automata.timing.monotonic import monotonic
+    >>> from ensue.language.parser import parse_pattern
+    >>> [wait_in_line(monotonic(build(parse_pattern(p)))) for p in ("A ;[> 1 s] B ; C", "A ; B ; C WITHIN [> 1 s]")]
+    [True, False]
+    """
+    (clock,) = clocks_of(automaton)
+    live = analysed(automaton).live
+    asked: dict[int, set[ast.Interval]] = defaultdict(set)
+    waiting: list[Transition] = []
+    for t in automaton.transitions:
+        checks = {a.interval for a in t.actions if isinstance(a, Since)}
+        resets = any(isinstance(a, Store) for a in t.actions)
+        asked[t.source] |= checks
+        if t.target not in automaton.outgoing:
+            continue
+        if t.source != 0 and not t.marks and t.actions:
+            return False  # to be moved without a new cell, runs of several resets would have to become one
+        if clock in live.get(t.target, ()) and not resets:
+            if t.source == 0 or t.marks or checks:
+                return False  # runs of several resets would be in one cell
+            waiting.append(t)
+    return _are_not_merged(waiting) and _ask_for_one(waiting, asked)
+
+
+def _are_not_merged(waiting: list[Transition]) -> bool:
+    return not any(
+        t.target == u.target and t.source != u.source and conjunction(t.guard, u.guard) is not None
+        for t in waiting
+        for u in waiting
+    )
+
+
+def _ask_for_one(waiting: list[Transition], asked: dict[int, set[ast.Interval]]) -> bool:
+    """Whether at most one interval is asked for in all states that a line comes through."""
+    changed = True
+    while changed:
+        changed = False
+        for t in waiting:
+            together = asked[t.source] | asked[t.target]
+            changed |= asked[t.source] != together or asked[t.target] != together
+            asked[t.source], asked[t.target] = set(together), set(together)
+    return all(len(intervals) <= 1 for intervals in asked.values())

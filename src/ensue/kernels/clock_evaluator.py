@@ -1,0 +1,70 @@
+"""Evaluates queries with one clock and bounds on one side of it (`clock_advance.py`)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ensue.automata.liveness import longest_asked
+from ensue.kernels import clock_advance, evaluate, waiting_lists
+from ensue.kernels.arena import NOTHING, Arena, new_arena
+from ensue.kernels.clock_advance import ClockStack
+from ensue.kernels.clock_lists import NO_CHECK, collect
+from ensue.kernels.clock_programs import ClockPrograms
+from ensue.kernels.evaluate import Batch
+from ensue.kernels.register_columns import longest_ticks
+from ensue.kernels.runner import FIRST_NODES, Evaluator
+
+
+class ClockEvaluator(Evaluator):
+    """Steps over batches in constant time an event, whatever the number of open partial matches."""
+
+    kernel = "clock_advance.advance"
+
+    def _prepare(self, tick: int | None) -> tuple[Arena, ClockPrograms]:
+        self._clock = ClockPrograms(self.plan.automaton, self.plan.actions)
+        (clock,) = self.plan.automaton.registers
+        asked = longest_asked(self.plan.automaton, clock)
+        #: How long after its reset something may come of a run in a state.
+        self._lasts = {state: longest_ticks(a.interval, tick) for state, a in asked.items() if a is not None}
+        self._pending = ClockStack(*(np.empty(256, dtype=np.int64) for _ in ClockStack._fields))
+        # The second stamp of a node, which only windows in events need, is what its kind of list needs.
+        return new_arena(FIRST_NODES, second=True), self._clock
+
+    def _advance(self, batch: Batch, report_from: int) -> int:
+        status: int = clock_advance.advance(
+            self.programs.tables(),
+            self._clock.steps,
+            self.arena,
+            self.partitions,
+            self._scratch,
+            self._pending,
+            self._output,
+            self.registers,
+            batch,
+            self.rules,
+            report_from,
+        )
+        return status
+
+    def _deepen(self) -> None:
+        self._pending = ClockStack(*(np.concatenate([part, np.empty_like(part)]) for part in self._pending))
+
+    def collect(self, position: int) -> None:
+        """Keeps only what a run could still become a match with."""
+        if self.rules.consume == evaluate.CONSUME_ANY:
+            self.partitions.slots[self.partitions.epoch != self.registers[evaluate.EPOCH]] = NOTHING
+        slots, arena = self.partitions.slots, self.arena
+        if self._clock.steps.lower:
+            waiting_lists.collect(arena.node, arena.second, arena.used, slots)
+            return
+        collect(arena.node, arena.second, arena.used, slots, self._earliest()[self.partitions.configuration])
+
+    def _earliest(self) -> np.ndarray:
+        """For each configuration and each of its slots: the earliest reset that something can still come of."""
+        found = np.full((len(self.programs.configurations), self.partitions.slots.shape[1]), NO_CHECK)
+        for c, configuration in enumerate(self.programs.configurations):
+            for slot, states in enumerate(configuration):
+                lasts = [self._lasts.get(s) for s in states]
+                if all(t is not None for t in lasts):
+                    found[c, slot] = max(self.latest - max(t for t in lasts if t is not None), NO_CHECK)
+        return found
