@@ -36,6 +36,9 @@ def correlation(events: int) -> list[dict[str, Any]]:
         "y.v > x.v * 10000": "SELECT x, y FROM S WHERE A AS x ; B AS y FILTER y.v > x.v * 10000 WITHIN 10000 EVENTS",
         "z.v > x.v * 10000, y between": "SELECT x, y, z FROM S WHERE A AS x ; B AS y ; C AS z "
         "FILTER z.v > x.v * 10000 WITHIN 100 EVENTS",
+        "near values in each round": "SELECT x, y FROM S WHERE (A AS x ; B AS y FILTER abs(x.v - y.v) < 0.00001)+ "
+        "WITHIN 1000 EVENTS",
+        "no B above x": "SELECT x FROM S WHERE A AS x ; NOT (B AS b FILTER b.v > x.v) ; C WITHIN 1000 EVENTS",
         "rising chain of three": "SELECT y FROM S WHERE (A AS y FILTER y.v > LASTOF(y).v){3} WITHIN 20 EVENTS",
     }
     return rows + [measure(Workload(name, query, stream)) for name, query in others.items()]

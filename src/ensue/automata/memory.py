@@ -10,6 +10,7 @@ with one register is a condition over several.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -22,6 +23,7 @@ from ensue.language.printer import print_expression, print_interval
 Register = str
 #: The variable under which a condition over several registers names them.
 _REGISTERS = "$"
+_QUOTED = re.compile(r"`(\$[0-9.]+)`")  # no query has such a name
 
 
 class Keep(StrEnum):
@@ -112,9 +114,8 @@ class Holds:
         return replace(self, condition=ast.replaced(self.condition, by))
 
     def __str__(self) -> str:
-        text = print_expression(
-            ast.replaced(self.condition, lambda e: ast.Name(r) if (r := register_of(e)) is not None else None)
-        )
+        names = self.with_parts(lambda e: ast.Name(r) if (r := register_of(e)) is not None else None)
+        text = _QUOTED.sub(r"\1", print_expression(names.condition))
         return f"not({text})" if self.absent else f"({text})"
 
 
