@@ -46,32 +46,38 @@ class Lists:
         earliest.add_rungs(self.arena.node, self.ladder, 0, used)
 
     def _move(self, position: int) -> None:
-        nodes, seconds, used, groups, _ = self.arena
+        nodes, seconds, used, _, _ = self.arena
         event = (position << MARK_BITS) | 1
         kind = self.random.random()
         target = self.random.randrange(len(self.slots))
         if kind < 0.5:
             self.time += self.random.choice([0, 1, 1])  # several events may have one time
-            added = new_start(nodes, seconds, used, event, self.time, 0)
-        else:
-            source = self.random.randrange(len(self.slots))
-            if self.slots[source] == NOTHING or source == target:
-                return
-            added = self.slots[source]
-            self.slots[source] = NOTHING  # each run is in one slot, so that lists are disjoint
-            if kind < 0.8:
-                added = new_cell(nodes, seconds, used, added, event)
+            for mark in range(1, self.random.choice([2, 2, 3])):  # and an event may be marked in several ways
+                start = new_start(nodes, seconds, used, (position << MARK_BITS) | mark, self.time, 0)
+                self._add(target, start, new=True)
+            return
+        source = self.random.randrange(len(self.slots))
+        if self.slots[source] == NOTHING or source == target:
+            return
+        added = self.slots[source]
+        self.slots[source] = NOTHING  # each run is in one slot, so that lists are disjoint
+        if kind < 0.8:
+            added = new_cell(nodes, seconds, used, added, event)
+        self._add(target, added, new=kind < 0.8)
+
+    def _add(self, target: int, added: int, *, new: bool) -> None:
+        nodes, seconds, used, groups, _ = self.arena
         before = self.slots[target]
         if before == NOTHING:
             self.slots[target] = added
-        elif kind < 0.8 and starts_later(nodes, seconds, added, before):
+        elif new and starts_later(nodes, seconds, added, before):
             nodes[added, REST] = before
             self.slots[target] = added
         else:
             self.slots[target] = join(nodes, seconds, used, groups, before, added, True)
 
-    def starts(self, node: int) -> list[int]:
-        """All starts in a list, by looking at every run."""
+    def starts(self, node: int) -> list[tuple[int, int]]:
+        """All starts in a list, by looking at every run: their positions, and their times."""
         found, waiting = [], [node]
         while waiting:
             n = waiting.pop()
@@ -79,8 +85,7 @@ class Lists:
                 continue
             child, rest = int(self.arena.node[n, CHILD]), int(self.arena.node[n, REST])
             if child == NOTHING:
-                assert self.arena.node[n, EVENT] >= 0
-                found.append(n)
+                found.append((int(self.arena.node[n, EVENT]) >> MARK_BITS, int(self.arena.node[n, STAMP])))
             waiting += [child, rest]
         return found
 
@@ -95,7 +100,7 @@ def test_finds_the_start_that_looking_at_all_finds(seed: int) -> None:
     lists = Lists(seed, slots=3, events=120)
     compared = 0
     for slot, low in itertools.product(lists.slots, range(-1, 60, 2)):
-        inside = [n for n in lists.starts(slot) if lists.arena.node[n, STAMP] >= low]
+        inside = [position for position, time in lists.starts(slot) if time >= low]
         assert lists.found(slot, low) == min(inside, default=NOTHING)
         compared += bool(inside)
     assert compared > 10
@@ -106,7 +111,8 @@ def test_visits_the_runs_with_one_start_only(seed: int) -> None:
     lists = Lists(seed, slots=2, events=80)
     nodes, ladder = lists.arena.node, lists.ladder
     for slot in lists.slots:
-        for start in lists.starts(slot):
+        starts = [position for position, _ in lists.starts(slot)]
+        for start in starts:
             reached, waiting = [], [slot]
             while waiting:
                 node = int(earliest.with_start(nodes, ladder, waiting.pop(), start))
@@ -114,12 +120,12 @@ def test_visits_the_runs_with_one_start_only(seed: int) -> None:
                     continue
                 child = int(nodes[node, CHILD])
                 if child == NOTHING:
-                    reached.append(node)
+                    reached.append(int(nodes[node, EVENT]) >> MARK_BITS)
                 else:
                     waiting.append(child)
                 waiting.append(int(nodes[node, REST]))
             assert set(reached) == {start}
-            assert len(reached) == lists.starts(slot).count(start)
+            assert len(reached) == starts.count(start)
 
 
 def test_rungs_reach_every_node_of_a_long_list_in_few_steps() -> None:

@@ -35,6 +35,7 @@ VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
     "b": (pa.bool_(), [True, False, None]),
     "t": (pa.timestamp("s"), [T0, T0 + dt.timedelta(seconds=5), None]),
     "u": (pa.timestamp("us"), [T0, T0 + dt.timedelta(seconds=5), T0 + dt.timedelta(microseconds=1), None]),
+    "n": (pa.null(), [None]),
     "d": (pa.duration("ms"), [dt.timedelta(0), dt.timedelta(seconds=5), dt.timedelta(seconds=-5), None]),
 }
 
@@ -43,7 +44,11 @@ def number(rng: random.Random, depth: int) -> str:
     """An expression of numbers over x and y."""
     if depth == 0 or rng.random() < 0.2:
         attribute = f"{rng.choice('xy')}.{rng.choice('iijff')}"
-        return attribute if rng.random() < 0.8 else rng.choice(["0", "1", "3", "2.5", str(2**62)])
+        return (
+            attribute
+            if rng.random() < 0.8
+            else rng.choice(["0", "1", "3", "2.5", str(2**62), "NULL", f"{attribute[0]}.n"])
+        )
     kind = rng.choice(["+", "-", "*", "/", "%", "neg", "abs", "floor", "ceil", "sqrt"])
     left = number(rng, depth - 1)
     if kind == "neg":
@@ -101,6 +106,7 @@ def compare(seed: int) -> bool:
             "(A AS x : B AS y FILTER {})+",
             "((A AS x ALL B AS y) FILTER {})+",
             "A AS x ; NOT (B AS y FILTER {}) ; ANY AS z",
+            "(A AS u ; B AS w FILTER u.s = w.s AND u.f < w.f)+ ; (A AS x ; B AS y FILTER {})+",
         ]
     )
     text = f"SELECT * FROM S WHERE {shape.format(condition(rng, 2))}"
@@ -140,13 +146,12 @@ def planned(text: str, table: pa.Table) -> Plan:
 def test_every_instruction_is_used() -> None:
     """What the compiler can emit is what the random conditions above need: no instruction goes unchecked."""
     used: set[Op] = set()
-    for seed in range(600):
-        rng = random.Random(seed)
-        text = f"SELECT * FROM S WHERE (A AS x ; B AS y FILTER {condition(rng, 2)})+"
-        used |= {i.op for f in planned(text, table_of(rng, 1)).formulas.values() for i in f.code}
-    nothing = pa.table({"time": [1], "type": ["A"], "i": [1], "n": pa.nulls(1)})
-    null = planned("SELECT * FROM S WHERE (A AS x ; B AS y FILTER x.i = y.i OR x.n = y.i)+", nothing)
-    used |= {i.op for f in null.formulas.values() for i in f.code}
+    table = table_of(random.Random(1), 1)
+    conditions = [condition(random.Random(seed), 2) for seed in range(400)]
+    conditions += ["-(x.i + y.i) < 3 OR abs(x.i - y.i) = 1", "-(x.f + y.f) < 3 OR abs(x.f - y.f) = 1"]
+    for asked in conditions:
+        text = f"SELECT * FROM S WHERE (A AS x ; B AS y FILTER {asked})+"
+        used |= {i.op for f in planned(text, table).formulas.values() for i in f.code}
     assert used == set(Op)
 
 
@@ -183,3 +188,28 @@ def test_what_has_no_instruction_goes_to_the_reference(filter_: str, why: str) -
     with pytest.raises(ensue.QueryError, match=why):
         query.run(table, unit="s", engine="automaton")
     assert query.run(table, unit="s").to_arrow() == query.run(table, unit="s", engine="reference").to_arrow()
+
+
+@pytest.mark.parametrize(
+    ("pattern", "columns"),
+    [
+        ("(A AS x : B AS y FILTER x.v < y.v) ; (A AS z : B AS u FILTER z.s = u.s)", {"s": ["c", "c", "a", "a"]}),
+        ("(A AS x : B AS y FILTER x.v < y.v) ; (A AS z : B AS u FILTER z.s = u.s)", {"s": ["01", "1", "01", "1"]}),
+        (
+            "(A AS x : B AS y FILTER x.v = y.v)+ : (A AS z : B AS u FILTER z.w = u.w)+",
+            {"v": [2**53, 2**53 + 1, 0, 0], "w": [1.5, 2.5, 0.5, 0.5]},
+        ),
+        (
+            "(A AS x : B AS y FILTER x.w <> y.w)+ : (A AS z : B AS u FILTER z.w > u.w)+",
+            {"w": [4.0, 1.0, math.nan, 2.0]},
+        ),
+        ("(A AS x : B AS y FILTER x.w <> y.w)+ : (A AS z : B AS u FILTER z.w = u.w)+", {"w": [4.0, 1.0, 0.0, -0.0]}),
+        ("(A AS x FILTER x.v < LASTOF(x).v + 1)+ : (B AS y ; (A AS z ; B AS u FILTER z.b))", {"b": [True] * 4}),
+        ("(A AS x)+[<= 1 s] : (B AS z : A AS u FILTER z.s <> u.s)+ ; B", {"s": ["a", "b", "c", "d"]}),
+    ],
+)
+def test_parts_of_a_pattern_remember_values_of_their_own_types(pattern: str, columns: dict[str, list[Any]]) -> None:
+    table = pa.table({"time": [0, 1, 2, 3], "type": list("ABAB"), **{"v": [1, 2, 3, 4], **columns}})
+    query = ensue.query(f"SELECT * FROM S WHERE {pattern}")
+    found = query.run(table, unit="s", engine="automaton").to_arrow()
+    assert found == query.run(table, unit="s", engine="reference").to_arrow()

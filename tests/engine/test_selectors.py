@@ -7,7 +7,8 @@ from random import Random
 import numpy as np
 import pyarrow as pa
 import pytest
-from engines import found_events, plan_of
+from engines import found_events, plan_of, run_in_pieces
+from strategies import events_table
 
 from ensue import reference
 from ensue.automata.build import select_
@@ -218,3 +219,48 @@ def test_without_a_window_one_partial_match_is_kept_for_each_state():
     assert running.push(stream).position.tolist() == [0, 5000, 10000]
     running.evaluator.collect(running.position)
     assert running.nodes <= 4
+
+
+def random_part(rng, depth):
+    """A pattern whose complex events overlap in many ways, under few names."""
+    if depth == 0:
+        type_ = rng.choice(["A", "A", "B", "C", "(A OR B)", "ANY"])
+        return f"({type_} AS {rng.choice('xy')})" if rng.random() < 0.6 else type_
+    left, right = random_part(rng, depth - 1), random_part(rng, rng.randrange(depth))
+    return rng.choice(
+        [
+            f"({left} ; {right})",
+            f"({left} ; {right})",
+            f"({left} : {right})",
+            f"({left} OR {right})",
+            f"({left} ALL {right})",
+            f"({left} ; {right}? ; A)",
+            f"({left}){rng.choice(['+', ':+', '{2}', '{1,3}'])}",
+            f"(({left}) AS z)",
+        ]
+    )
+
+
+@pytest.mark.parametrize("first", range(0, 800, 100))
+def test_chooses_among_what_the_window_holds(first):
+    """Starts leave the window one by one, in lists that are joined, copied and marked in several ways."""
+    compared = 0
+    for seed in range(first, first + 100):
+        rng = Random(seed)
+        windows = ["WITHIN 2 EVENTS", "WITHIN 4 EVENTS", "WITHIN 2 s", "WITHIN 4 s", "WITHIN 3 s WITHIN 5 EVENTS"]
+        clauses = f"{rng.choice(['', ' PARTITION BY k'])} {rng.choice(windows)}"
+        clauses += rng.choice(["", "", " CONSUME BY PARTITION", " CONSUME BY ANY"])
+        selector = rng.choice(["NEXT", "NEXT", "NEXT", "LAST", "MAX"])
+        text = f"SELECT {selector} * FROM S WHERE {random_part(rng, rng.choice([1, 2, 2, 3]))}{clauses}"
+        times = sorted(rng.choices(range(10), k=rng.randrange(3, 12)))
+        events = [{"time": t, "type": rng.choice("AAABBC"), "v": 0, "k": rng.choice([0, 0, 1])} for t in times]
+        query = parse_query(text)
+        stream = read_events(events_table(events), query.streams, unit="s")
+        checked = check(query, text, stream.schema)
+        plan = plan_of(checked)
+        if plan is not None:
+            found, wanted = run_in_pieces(plan, stream, rng), found_events(reference.evaluate(checked, stream))
+            assert set(found) == set(wanted), (seed, text, events)
+            assert len(found) == len(wanted), (seed, text, events)
+            compared += bool(wanted)
+    assert compared > 40

@@ -14,6 +14,7 @@ from ensue.automata.memory import (
     Action,
     Check,
     Clear,
+    Holds,
     Keep,
     Register,
     Since,
@@ -61,6 +62,19 @@ def shared(automaton: Automaton, is_float: Callable[[ast.Expression], bool] = la
     return automaton.renamed(
         {r: first.setdefault((frozenset(all_), r in floats, r in computed), r) for r, all_ in stored.items()}
     )
+
+
+def uses_of(automaton: Automaton) -> dict[Register, frozenset[object]]:
+    """What is stored in each register, what it is compared with, and whether it is computed with."""
+    found: dict[Register, set[object]] = {r: set() for r in automaton.registers}
+    for t in automaton.transitions:
+        for a in t.actions:
+            if isinstance(a, Store | Check):
+                found[a.register].add(a.value)
+        for f in formulas_of(t.actions):
+            for r in f.registers:
+                found[r].add(Holds)
+    return {r: frozenset(uses) for r, uses in found.items()}
 
 
 def pruned(automaton: Automaton) -> Automaton:

@@ -187,6 +187,15 @@ def own_list(nodes: Any, node: int) -> int:
     return TREE - 1 - event if event < TREE else NOTHING
 
 
+@kernel
+def renumber(slots: Any, place: Any) -> None:
+    """Lets the slots point to where their nodes have gone."""
+    for k in range(slots.shape[0]):
+        for s in range(slots.shape[1]):
+            if slots[k, s] != NOTHING:
+                slots[k, s] = place[slots[k, s]]
+
+
 @njit(cache=True, nogil=True)
 def collect(nodes: Any, seconds: Any, used: Any, values: Any, slots: Any, low: Any, low_second: Any) -> None:
     """Keeps the nodes that the slots reach inside their windows, in their order, and renumbers the slots.
@@ -239,7 +248,4 @@ def collect(nodes: Any, seconds: Any, used: Any, values: Any, slots: Any, low: A
         place[node] = kept
         kept += 1
     used[USED] = kept
-    for k in range(slots.shape[0]):
-        for s in range(slots.shape[1]):
-            if slots[k, s] != NOTHING:
-                slots[k, s] = place[slots[k, s]]
+    renumber(slots, place)

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from numba import njit
-
-from ensue.kernels.arena import CHILD, EVENT, MARK_BITS, MARK_MASK, NOTHING, REST, STAMP, USED, Arena
+from ensue.kernels.arena import CHILD, EVENT, MARK_BITS, NOTHING, REST, STAMP, USED, Arena
 from ensue.kernels.clock_lists import NO_CHECK, NODES_A_MOVE, STOPPED, join, new_cell, new_start, passed, reset_in
 from ensue.kernels.clock_programs import ClockSteps
 from ensue.kernels.evaluate import (
@@ -37,6 +35,8 @@ from ensue.kernels.evaluate import (
     Partitions,
     Rules,
     Tables,
+    restart,
+    write,
 )
 from ensue.kernels.jit import kernel
 from ensue.kernels.remember import Columns
@@ -86,7 +86,7 @@ def advance(
             i += 1
             continue
         if consume == CONSUME_ANY and epoch[k] != registers[EPOCH]:
-            _restart(configuration, slots, k)
+            restart(configuration, slots, k)
             epoch[k] = registers[EPOCH]
         p = program[configuration[k], classes[i]]
         if p == NO_CHANGE:
@@ -124,7 +124,7 @@ def advance(
         if consume != CONSUME_NONE and registers[REPORTED] > 0:
             if consume == CONSUME_ANY:
                 registers[EPOCH] += 1
-            _restart(configuration, slots, k)
+            restart(configuration, slots, k)
             epoch[k] = registers[EPOCH]
         else:
             fresh = used[USED]
@@ -181,13 +181,6 @@ def advance(
 
 
 @kernel
-def _restart(configuration: Any, slots: Any, k: int) -> None:
-    """No run is open: the empty configuration has the number 0."""
-    configuration[k] = 0
-    slots[k, :] = NOTHING
-
-
-@kernel
 def _report(
     tables: Tables,
     steps: ClockSteps,
@@ -212,6 +205,7 @@ def _report(
     first = tables.first_report[p]
     reports = tables.first_report[p + 1] - first
     pending, pending_depth, pending_low, path = stack.node, stack.depth, stack.low, stack.path
+    start, end, offset, marked, mark = output.start, output.end, output.offset, output.position, output.mark
     lower = steps.lower
     reporting, stacked, reported = registers[REPORTING], registers[STACKED], registers[REPORTED]
     match, place = registers[MATCHES], registers[POSITIONS]
@@ -233,8 +227,8 @@ def _report(
                 if node != NOTHING and nodes[node, STAMP] >= low:
                     pending[0], pending_depth[0], pending_low[0] = node, 1, low
                     stacked = 1
-            elif match < len(output.start) and place < len(output.position):
-                match, place = _write(path, output, match, place, 0, position)
+            elif match < len(start) and place < len(marked):
+                match, place = write(path, start, end, offset, marked, mark, match, place, 0, position)
                 reported += 1
             else:
                 status = NEEDS_OUTPUT
@@ -245,7 +239,7 @@ def _report(
         node, depth, low = pending[stacked], pending_depth[stacked], pending_low[stacked]
         while True:
             event, child, rest = nodes[node, EVENT], nodes[node, CHILD], nodes[node, REST]
-            if child == NOTHING and (match == len(output.start) or place + depth >= len(output.position)):
+            if child == NOTHING and (match == len(start) or place + depth >= len(marked)):
                 status = NEEDS_OUTPUT
             elif stacked + 2 > len(pending) or depth + 2 > len(path):
                 status = NEEDS_STACK
@@ -259,7 +253,7 @@ def _report(
             if event >= 0:
                 path[depth] = event
                 if child == NOTHING:
-                    match, place = _write(path, output, match, place, depth, position)
+                    match, place = write(path, start, end, offset, marked, mark, match, place, depth, position)
                     reported += 1
                     if limit > 0 and reported == limit:
                         stacked = 0
@@ -273,18 +267,3 @@ def _report(
     registers[REPORTING], registers[STACKED], registers[REPORTED] = reporting, stacked, reported
     registers[MATCHES], registers[POSITIONS] = match, place
     return status
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _write(path: Any, output: Output, match: int, place: int, depth: int, position: int) -> tuple[int, int]:
-    """The complex event on the path, which runs from its last event to its first."""
-    for d in range(depth, -1, -1):
-        event = path[d]
-        if event & MARK_MASK != 0:
-            output.position[place] = event >> MARK_BITS
-            output.mark[place] = event & MARK_MASK
-            place += 1
-    output.start[match] = path[depth] >> MARK_BITS
-    output.end[match] = position
-    output.offset[match + 1] = place
-    return match + 1, place

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from ensue.kernels.arena import CHILD, EVENT, NOTHING, REST, STAMP, USED
+from ensue.kernels.arena import CHILD, EVENT, NOTHING, REST, STAMP, USED, renumber
 from ensue.kernels.jit import kernel
 
 LINK = -1
@@ -227,7 +227,4 @@ def collect(nodes: Any, bounds: Any, used: Any, slots: Any, low: Any) -> None:
         place[node] = kept
         kept += 1
     used[USED] = kept
-    for k in range(slots.shape[0]):
-        for s in range(slots.shape[1]):
-            if slots[k, s] != NOTHING:
-                slots[k, s] = place[slots[k, s]]
+    renumber(slots, place)

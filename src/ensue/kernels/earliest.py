@@ -7,23 +7,25 @@ front, so what counts is at its far side, next to what the window has left behin
     rung           a node further down the list: any one of it is a logarithm of rungs and single steps away
     passed         the earliest start among the elements from this node up to the rung, which it passes over
     height         how many nodes follow it
+    first node     one that the earliest runs began with
 
-A start is the node that a run began with: nodes are numbered in the order of the stream. The rungs are those of a
-skew-binary random access list (Myers): after two equal jumps comes one over both. They are made when a match ends, for
-the nodes added since, so that an event still costs constant time. A list is nearly in order: where its elements do not
-overlap at all, the search takes a logarithm, and otherwise it looks at those on the border of the window besides.
+A start is the position of the event that a run began with: several nodes may stand for it, one for each way to mark it,
+and copies. The rungs are those of a skew-binary random access list (Myers): after two equal jumps comes one over both.
+They are made when a match ends, for the nodes added since, so that an event still costs constant time. A list is nearly
+in order: where its elements do not overlap at all, the search takes a logarithm, and otherwise it looks at those on the
+border of the window besides.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from ensue.kernels.arena import CHILD, NOTHING, REST, alive
+from ensue.kernels.arena import CHILD, EVENT, MARK_BITS, NOTHING, REST, alive
 from ensue.kernels.jit import kernel
 
-FIRST, LAST, RUNG, PASSED, HEIGHT = 0, 1, 2, 3, 4
+FIRST, LAST, RUNG, PASSED, HEIGHT, FIRST_NODE = 0, 1, 2, 3, 4, 5
 #: The columns of a ladder, which has a row for each node.
-WIDTH = 5
+WIDTH = 6
 #: What `earliest_start` gives where its stack is too short.
 TOO_DEEP = -2
 
@@ -33,7 +35,9 @@ def add_rungs(nodes: Any, ladder: Any, begin: int, end: int) -> None:
     """Gives the nodes from `begin` up to `end` their rungs; what they lead to has smaller numbers."""
     for node in range(begin, end):
         child, rest = nodes[node, CHILD], nodes[node, REST]
-        first, last = (node, node) if child == NOTHING else (ladder[child, FIRST], ladder[child, LAST])
+        own = nodes[node, EVENT] >> MARK_BITS
+        first, last = (own, own) if child == NOTHING else (ladder[child, FIRST], ladder[child, LAST])
+        first_node = node if child == NOTHING else ladder[child, FIRST_NODE]
         passed, rung, height = first, NOTHING, 0
         if rest != NOTHING:
             rung, height = rest, ladder[rest, HEIGHT] + 1
@@ -43,8 +47,10 @@ def add_rungs(nodes: Any, ladder: Any, begin: int, end: int) -> None:
                 if ladder[rest, HEIGHT] - ladder[jump, HEIGHT] == ladder[jump, HEIGHT] - ladder[beyond, HEIGHT]:
                     rung = beyond
                     passed = min(passed, ladder[rest, PASSED], ladder[jump, PASSED])
+            if ladder[rest, FIRST] < first:
+                first_node = ladder[rest, FIRST_NODE]
             first, last = min(first, ladder[rest, FIRST]), max(last, ladder[rest, LAST])
-        ladder[node, FIRST], ladder[node, LAST] = first, last
+        ladder[node, FIRST], ladder[node, LAST], ladder[node, FIRST_NODE] = first, last, first_node
         ladder[node, RUNG], ladder[node, PASSED], ladder[node, HEIGHT] = rung, passed, height
 
 
@@ -71,9 +77,10 @@ def earliest_start(
                 node = ladder[node, RUNG]
                 continue
             child = nodes[node, CHILD]
-            first = node if child == NOTHING else ladder[child, FIRST]
+            first = nodes[node, EVENT] >> MARK_BITS if child == NOTHING else ladder[child, FIRST]
+            first_node = node if child == NOTHING else ladder[child, FIRST_NODE]
             if first <= best:
-                if alive(nodes, seconds, first, low, low_second):
+                if alive(nodes, seconds, first_node, low, low_second):
                     best = first
                 elif child != NOTHING:
                     if stacked == len(pending):
@@ -93,7 +100,7 @@ def with_start(nodes: Any, ladder: Any, node: int, start: int) -> int:
             continue
         child = nodes[node, CHILD]
         if child == NOTHING:
-            if node == start:
+            if nodes[node, EVENT] >> MARK_BITS == start:
                 return node
         elif ladder[child, FIRST] <= start <= ladder[child, LAST]:
             return node
@@ -117,5 +124,6 @@ def _last_alive(nodes: Any, seconds: Any, ladder: Any, node: int, low: int, low_
 @kernel
 def _latest(nodes: Any, ladder: Any, node: int) -> int:
     """The latest start of a node's own element."""
-    child: int = nodes[node, CHILD]
-    return node if child == NOTHING else ladder[child, LAST]
+    child = nodes[node, CHILD]
+    latest: int = nodes[node, EVENT] >> MARK_BITS if child == NOTHING else ladder[child, LAST]
+    return latest

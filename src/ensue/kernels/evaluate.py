@@ -126,7 +126,7 @@ class Stack(NamedTuple):
     depth: Any
     path: Any
     seen: Any  # int64[nodes], where matches are reported as one: the last walk that came by each node
-    ladder: Any  # int64[nodes, 5], where the earliest start is looked for
+    ladder: Any  # int64[nodes, 6], where the earliest start is looked for
 
 
 @kernel
@@ -171,7 +171,7 @@ def advance(
             i += 1
             continue
         if consume == CONSUME_ANY and epoch[k] != registers[EPOCH]:
-            _restart(configuration, slots, k)
+            restart(configuration, slots, k)
             epoch[k] = registers[EPOCH]
         p = program[configuration[k], classes[i]]
         if p == NO_CHANGE:
@@ -286,7 +286,7 @@ def advance(
             # All open runs started at or before this event: none may be reported any more.
             if consume == CONSUME_ANY:
                 registers[EPOCH] += 1
-            _restart(configuration, slots, k)
+            restart(configuration, slots, k)
             epoch[k] = registers[EPOCH]
         else:
             # The update: extends and joins the partial matches as the program says; constant time an event.
@@ -352,7 +352,7 @@ def _window(times: Any, events: int, ticks: int, i: int, rank: int) -> tuple[int
 
 
 @kernel
-def _restart(configuration: Any, slots: Any, k: int) -> None:
+def restart(configuration: Any, slots: Any, k: int) -> None:
     """No run is open: the empty configuration has the number 0."""
     configuration[k] = 0
     slots[k, :] = NOTHING
@@ -424,7 +424,7 @@ def _report(
                     if one_support:
                         match, place, reported, beaten = _weigh(path, 0, offset, marked, match, place, reported, choose)
                     if not beaten:
-                        match, place = _write(path, start, end, offset, marked, mark, match, place, 0, position)
+                        match, place = write(path, start, end, offset, marked, mark, match, place, 0, position)
                         reported += 1
                 else:
                     status = NEEDS_OUTPUT
@@ -464,7 +464,7 @@ def _report(
                 match, place, reported, beaten = _weigh(path, depth, offset, marked, match, place, reported, choose)
                 if beaten:
                     continue
-            match, place = _write(path, start, end, offset, marked, mark, match, place, depth, position)
+            match, place = write(path, start, end, offset, marked, mark, match, place, depth, position)
             reported += 1
             if limit > 0 and reported == limit:
                 stacked = 0
@@ -579,7 +579,7 @@ def _weigh(
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _write(
+def write(
     path: Any,
     start: Any,
     end: Any,

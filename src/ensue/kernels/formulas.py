@@ -31,6 +31,7 @@ NEGATE, ABSOLUTE, EQUAL, UNEQUAL, LESS, AT_MOST = map(
 )
 AND, OR, NOT, IS_NULL = map(int, (Op.AND, Op.OR, Op.NOT, Op.IS_NULL))
 TO_FLOAT, DIVIDE, FLOOR, CEILING, ROOT = map(int, (Op.TO_FLOAT, Op.DIVIDE, Op.FLOOR, Op.CEILING, Op.ROOT))
+NO_VALUE = int(Op.NULL)
 
 
 class Formulas(NamedTuple):
@@ -101,6 +102,8 @@ def holds(formulas: Formulas, f: int, values: Any, node: int, terms: Any, i: int
                 real[to] = _float_of(found)
             else:
                 whole[to] = found
+        elif op == NO_VALUE:
+            null[to] = True
         elif op == WHOLE:
             whole[to] = formulas.whole[a]
         elif op == FLOAT:

@@ -163,7 +163,9 @@ def _in_nanoseconds(array: pa.Array) -> Integers:
         elif value_type(array.type).kind is Kind.TIMESTAMP:
             array = array.cast(pa.timestamp("ns", getattr(array.type, "tz", None)))
     except pa.ArrowInvalid as e:
-        raise EngineError(f"this engine computes with times in nanoseconds, which these do not fit: {e}") from None
+        raise EngineError(
+            f"this engine computes with times in nanoseconds, which these do not fit ({e}): engine='reference' does"
+        ) from None
     return _of_integers(array)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from ensue.kernels.arena import CHILD, EVENT, NOTHING, REST, STAMP, USED
+from ensue.kernels.arena import CHILD, EVENT, NOTHING, REST, STAMP, USED, renumber
 from ensue.kernels.jit import kernel
 
 
@@ -73,7 +73,4 @@ def collect(nodes: Any, second: Any, used: Any, slots: Any) -> None:
         nodes[kept, EVENT] = nodes[node, EVENT]
         kept += 1
     used[USED] = kept
-    for k in range(slots.shape[0]):
-        for s in range(slots.shape[1]):
-            if slots[k, s] != NOTHING:
-                slots[k, s] = place[slots[k, s]]
+    renumber(slots, place)

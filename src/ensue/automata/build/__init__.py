@@ -6,6 +6,8 @@ of this kind expresses raises `Unsupported` with the part.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from ensue.automata.build import (
     all_,
     and_,
@@ -26,8 +28,8 @@ from ensue.automata.build import (
     within_time,
 )
 from ensue.automata.build.limits import Unsupported
-from ensue.automata.liveness import pruned
-from ensue.automata.memory import fresh
+from ensue.automata.liveness import pruned, uses_of
+from ensue.automata.memory import Register, fresh
 from ensue.automata.model import Automaton, TooLarge
 from ensue.language import ast
 from ensue.language.printer import print_pattern
@@ -62,8 +64,7 @@ def _construct(p: ast.Pattern) -> Automaton:
             return filter_.construct(p, build(p.body))
         case ast.Sequence():
             return sequence.construct(
-                build(p.left),
-                build(p.right),
+                *_told_apart(build(p.left), build(p.right)),
                 contiguous=p.contiguous,
                 gap=p.gap,
                 left_optional=nullable(p.left),
@@ -78,7 +79,7 @@ def _construct(p: ast.Pattern) -> Automaton:
                 made = relate.between_rounds(condition, made)
             return made
         case ast.Or():
-            return or_.construct(build(p.left), build(p.right))
+            return or_.construct(*_told_apart(build(p.left), build(p.right)))
         case ast.And():
             return and_.construct(*apart(build(p.left), build(p.right)))
         case ast.All():
@@ -86,11 +87,12 @@ def _construct(p: ast.Pattern) -> Automaton:
         case ast.Unless():
             return unless.construct(p, build(p.body), _absent(p.absent))
         case ast.NotBetween():
+            left, right = _told_apart(build(p.left), build(p.right))
             return not_between.construct(
                 p,
-                build(p.left),
+                left,
                 _absent(p.absent),
-                build(p.right),
+                right,
                 left_optional=nullable(p.left),
                 right_optional=nullable(p.right),
             )
@@ -113,9 +115,18 @@ def _construct(p: ast.Pattern) -> Automaton:
 
 def apart(p: Automaton, q: Automaton) -> tuple[Automaton, Automaton]:
     """The two with registers of their own: they run side by side."""
+    return _without_clash(p, q, p.registers & q.registers)
+
+
+def _told_apart(p: Automaton, q: Automaton) -> tuple[Automaton, Automaton]:
+    """The two with registers in common, as they do not run at once, but only for the same: a register has one type."""
+    used, other = uses_of(p), uses_of(q)
+    return _without_clash(p, q, {r for r in p.registers & q.registers if used[r] != other[r]})
+
+
+def _without_clash(p: Automaton, q: Automaton, clash: Collection[Register]) -> tuple[Automaton, Automaton]:
     names = fresh(p.registers, q.registers)
-    clash = {r: next(names) for r in sorted(p.registers & q.registers)}
-    return p, q.renamed(clash)
+    return p, q.renamed({r: next(names) for r in sorted(clash)})
 
 
 def _given(p: ast.Pattern) -> frozenset[str]:
