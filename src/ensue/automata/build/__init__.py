@@ -47,7 +47,8 @@ def build(p: ast.Pattern) -> Automaton:
     Automaton(size=4, finals=frozenset({2}))
     """
     try:
-        return relate.bound(p, _construct(p), _given(p))
+        made, given = _construct(p), _given(p)
+        return relate.bound(p, made, given) if given else made
     except TooLarge as e:
         raise Unsupported(p, f"a pattern whose automaton has more than {e.most:,} transitions") from None
 
@@ -120,8 +121,11 @@ def apart(p: Automaton, q: Automaton) -> tuple[Automaton, Automaton]:
 
 def _told_apart(p: Automaton, q: Automaton) -> tuple[Automaton, Automaton]:
     """The two with registers in common, as they do not run at once, but only for the same: a register has one type."""
+    common = p.registers & q.registers
+    if not common:
+        return p, q
     used, other = uses_of(p), uses_of(q)
-    return _without_clash(p, q, {r for r in p.registers & q.registers if used[r] != other[r]})
+    return _without_clash(p, q, {r for r in common if used[r] != other[r]})
 
 
 def _without_clash(p: Automaton, q: Automaton, clash: Collection[Register]) -> tuple[Automaton, Automaton]:
