@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from detecting import by_end
-from hypothesis import example, given, settings
+from hypothesis import HealthCheck, example, given, reject, settings
 from hypothesis import strategies as st
 from strategies import Event, events_table, queries, streams
 
@@ -111,7 +111,7 @@ def test_it_says_what_the_matches_say(text: str, table: pa.Table) -> None:
     compare(MADE[text], table)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 @given(query=queries(), window=st.sampled_from((3, 1, 2, 4)), table=st.lists(streams(8), min_size=1, max_size=3))
 @example(query=ensue.query("SELECT * FROM S WHERE A ; NOT B WITHIN 1 s").ast, window=2, table=[[]])
 def test_random_queries(query: ast.Query, window: int, table: list[list[Event]]) -> None:
@@ -122,7 +122,7 @@ def test_random_queries(query: ast.Query, window: int, table: list[list[Event]])
     try:
         detector = Detector.of(ensue.query(print_query(windowed)))
     except EngineError:
-        return
+        reject()  # two of three have none: 300 others are compared all the same
     for events in table:
         compare(detector, events_table(events))
 
