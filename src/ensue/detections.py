@@ -9,10 +9,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ensue.errors import DataError
-from ensue.events import EventStream, taken
+from ensue.events import EventStream
 from ensue.found import Found, Piece
 from ensue.logic.check import Checked
 from ensue.matches import SHOWN, Rows, count_of
+from ensue.taken import taken
 
 _COLUMNS = ("start_time", "end_time", "position", "took_part")
 

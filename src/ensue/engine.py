@@ -30,10 +30,9 @@ from ensue.related import finished
 if TYPE_CHECKING:
     from ensue.kernels.runner import Evaluator, Reader
 
-#: Large enough that the work around a batch does not show, small enough for its columns to stay in the cache.
-BATCH = 1 << 18
-#: So many rows have the chunks of a Parquet file's columns: a larger batch would have to be put together.
-BATCH_OF_CHUNKS = 1 << 17
+#: Large enough that the work around a batch does not show, small enough for its columns to stay in the cache; and so
+#: many rows have the chunks of a Parquet file's columns, so that no batch has to be put together.
+BATCH = 1 << 17
 #: Where matches are judged once they are whole, fewer wait to be judged.
 BATCH_OF_RELATIONS = 1 << 16
 #: Below so many events a second thread costs more than it brings.
@@ -73,7 +72,7 @@ def run_plan(
 def _found(run: _Run, threads: int | None, batch: int | None) -> Found:
     plan, stream = run.plan, run.stream
     threads = os.cpu_count() or 1 if threads is None else threads
-    batch = batch or (BATCH if stream.types.num_chunks == 1 else BATCH_OF_CHUNKS)
+    batch = batch or BATCH
     batch = min(batch, BATCH_OF_RELATIONS) if plan.related else batch
     if threads > 1 and plan.query.consume is not ast.Consume.ANY:
         slices = list(_slices(plan, stream, threads, batch))

@@ -115,30 +115,6 @@ def read_events(
     return EventStream(ordered.drop_columns([_TYPE, _TIME]), types, None, _tick(shown, time, unit), shown)
 
 
-def taken(column: pa.ChunkedArray, positions: npt.NDArray[np.int64]) -> pa.ChunkedArray:
-    """The values at these positions. Arrow's own `take` first puts the whole column together from its chunks."""
-    if column.num_chunks <= 1:
-        return column.take(integers(positions))
-    begins = np.cumsum([0, *(len(c) for c in column.chunks)])
-    chunk_of = (np.searchsorted(begins, positions, side="right") - 1).astype(np.min_scalar_type(column.num_chunks))
-    order = None
-    if not (chunk_of[1:] >= chunk_of[:-1]).all():
-        order = np.argsort(chunk_of, kind="stable")
-        positions, chunk_of = positions[order], chunk_of[order]
-    cuts = np.searchsorted(chunk_of, np.arange(column.num_chunks + 1))
-    parts = [
-        chunk.take(integers(positions[first:last] - begin))
-        for chunk, begin, first, last in zip(column.chunks, begins, cuts, cuts[1:], strict=False)
-        if first < last
-    ]
-    found = pa.chunked_array(parts, column.type)
-    if order is None:
-        return found
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
-    return found.take(integers(place))
-
-
 def _check_names(**options: object) -> None:
     for option, value in options.items():
         if value is not None and not isinstance(value, str):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -55,9 +53,21 @@ class Piece:
         """The same matches on memory of their own."""
         return Piece(self.start.copy(), self.end.copy(), self.offset.copy(), self.position.copy(), self.mark.copy())
 
+    def has_each(self, marks: MarkNumbers) -> bool:
+        """Whether these are the marks of every match."""
+        width = len(marks)
+        return (
+            len(self.mark) == width * len(self.start)
+            and bool((np.diff(self.offset) == width).all())
+            and bool((self.mark.reshape(-1, width) == marks).all())
+        )
 
-_NONE = np.zeros(0, dtype=np.int64)
-_EMPTY = Piece(_NONE, _NONE, np.zeros(1, dtype=np.int64), _NONE, np.zeros(0, dtype=np.uint16))
+
+def _together(parts: Sequence[npt.NDArray[Any]], type_: Any = np.int64) -> npt.NDArray[Any]:
+    """The parts in one array; a single one is not copied."""
+    if len(parts) == 1:
+        return np.ascontiguousarray(parts[0])
+    return np.concatenate(parts) if parts else np.zeros(0, dtype=type_)
 
 
 @dataclass(frozen=True)
@@ -105,41 +115,32 @@ class Found:
 
     @cached_property
     def start(self) -> Positions:
-        return self._whole.start
+        return _together([p.start for p in self._filled])
 
     @cached_property
     def end(self) -> Positions:
-        return self._whole.end
+        return _together([p.end for p in self._filled])
 
     @cached_property
     def offset(self) -> Positions:
-        return self._whole.offset
+        if len(self._filled) == 1:
+            return self._filled[0].offset
+        before = np.cumsum([0, *(len(p.position) for p in self._filled)])
+        return _together(
+            [np.zeros(1, dtype=np.int64), *(p.offset[1:] + b for p, b in zip(self._filled, before, strict=False))]
+        )
 
     @cached_property
     def position(self) -> Positions:
-        return self._whole.position
+        return _together([p.position for p in self._filled])
 
     @cached_property
     def mark(self) -> MarkNumbers:
-        return self._whole.mark
+        return _together([p.mark for p in self._filled], np.uint16)
 
     @cached_property
-    def _whole(self) -> Piece:
-        pieces = [p for p in self.pieces if len(p.start)]
-        if len(pieces) <= 1:
-            return pieces[0] if pieces else _EMPTY
-        before = np.cumsum([0, *(len(p.position) for p in pieces)])
-        parts: list[Callable[[], Sequence[Any]]] = [
-            lambda: [p.start for p in pieces],
-            lambda: [p.end for p in pieces],
-            lambda: [[0], *(p.offset[1:] + b for p, b in zip(pieces, before, strict=False))],
-            lambda: [p.position for p in pieces],
-            lambda: [p.mark for p in pieces],
-        ]
-        if len(self) < MANY:
-            return Piece(*(np.concatenate(part()) for part in parts))
-        with ThreadPoolExecutor(os.cpu_count()) as pool:  # most of it is memory that is touched for the first time
-            return Piece(*pool.map(lambda part: np.concatenate(part()), parts))
+    def _filled(self) -> list[Piece]:
+        return [p for p in self.pieces if len(p.start)]
 
     def in_order(self, order: Positions) -> Found:
         """The matches in another order, or some of them."""
@@ -188,11 +189,14 @@ class Found:
     @cached_property
     def _alike(self) -> MarkNumbers | None:
         """The marks of each match, where all have the same: those of a sequence without iterations, and most others."""
-        if not len(self) or len(self.mark) % len(self):
+        if not self._filled:
             return None
-        first = self.mark[: len(self.mark) // len(self)]
-        same = len(first) > 0 and bool((self.mark.reshape(len(self), -1) == first).all())
-        return first if same and bool((np.diff(self.offset) == len(first)).all()) else None
+        marks = self._filled[0].mark[: self._filled[0].offset[1]]
+        return marks if len(marks) and all(p.has_each(marks) for p in self._filled) else None
+
+    @cached_property
+    def _numbers(self) -> Positions:
+        return np.arange(len(self) + 1)
 
     def variables(self) -> set[str]:
         """The variables that mark an event in some match."""
@@ -204,12 +208,14 @@ class Found:
         """The positions of one variable."""
         if self._alike is not None:
             own = [n for n, number in enumerate(self._alike.tolist()) if variable in self.sets[number]]
+            if len(own) == 1:
+                return Marks(self._numbers, _together([p.position[own[0] :: len(self._alike)] for p in self._filled]))
             positions = self.position.reshape(len(self), len(self._alike))[:, own].reshape(-1)
-            return Marks(np.arange(len(self) + 1) * len(own), positions)
+            return Marks(self._numbers * len(own), positions)
         marked = np.array([variable in s for s in self.sets], dtype=np.bool_)[self.mark]
         places = np.flatnonzero(marked)
         if len(places) == len(self) and ((self.offset[:-1] <= places) & (places < self.offset[1:])).all():
-            return Marks(np.arange(len(self) + 1), self.position[places])  # one in each match: nothing to count
+            return Marks(self._numbers, self.position[places])  # one in each match: nothing to count
         before = np.concatenate([[0], np.cumsum(marked)])
         return Marks(before[self.offset], self.position[places])
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from ensue.events import EventStream, integers, one_chunk, taken
-from ensue.found import MANY, Found, Marks
+from ensue.events import EventStream, integers, one_chunk
+from ensue.found import MANY, Found, Marks, Positions
 from ensue.kernels.masks import named_by_text, values
 from ensue.language import ast
 from ensue.language.ast import NANOSECONDS
@@ -25,6 +25,7 @@ from ensue.logic.functions import AGGREGATES
 from ensue.logic.outputs import Output
 from ensue.logic.scope import named_in, singles
 from ensue.reference.expressions import Events, Expressions, Scope
+from ensue.taken import taken
 
 if TYPE_CHECKING:
     import pandas
@@ -91,16 +92,25 @@ class Matches(Rows):
         self._checked = checked
         self._stream = stream
         self._found = found
-        self.start = found.start
-        self.end = found.end
+        self._marks: dict[str, Marks] = {}
 
-    @cached_property
+    @property
+    def start(self) -> Positions:
+        """The position of each match's first event."""
+        return self._found.start
+
+    @property
+    def end(self) -> Positions:
+        """The position of each match's last event."""
+        return self._found.end
+
+    @property
     def marks(self) -> dict[str, Marks]:
         """For each variable that marks an event somewhere, the positions that it marks in each match."""
-        return {x: self._found.marks(x) for x in sorted(self._found.variables())}
+        return {x: self._marks_of(x) for x in sorted(self._found.variables())}
 
     def __len__(self) -> int:
-        return len(self.start)
+        return len(self._found)
 
     # -- tables
 
@@ -111,18 +121,22 @@ class Matches(Rows):
     @cached_property
     def _table(self) -> pa.Table:
         table, times = self._stream.table, self._stream.time_column
+        keys = [k.attribute for k in self._checked.query.partition]
+        # Not before a thread makes a column: most of it is memory that is touched for the first time.
         made: dict[str, Callable[[], pa.ChunkedArray | pa.Array]] = {
-            **{k.attribute: partial(taken, table.column(k.attribute), self.end) for k in self._checked.query.partition},
-            "start_time": partial(taken, times, self.start),
-            "end_time": partial(taken, times, self.end),
+            **{k: partial(self._at_end, table.column(k)) for k in keys},
+            "start_time": lambda: taken(times, self.start),
+            "end_time": partial(self._at_end, times),
             **{o.name: partial(self._column, o) for o in self._checked.outputs},
         }
         if len(self) < MANY:
             return pa.table({name: make() for name, make in made.items()})
-        _ = self.marks  # made once, before several threads ask for it
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             columns = pool.map(lambda make: make(), made.values())
             return pa.table(dict(zip(made, columns, strict=True)))
+
+    def _at_end(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
+        return taken(column, self.end)
 
     def _column(self, output: Output) -> pa.ChunkedArray | pa.Array:
         e = output.expression
@@ -157,8 +171,9 @@ class Matches(Rows):
         return values(named_by_text(e), columns, len(self))
 
     def _marks_of(self, variable: str) -> Marks:
-        nothing = Marks(np.zeros(len(self) + 1, dtype=np.int64), np.zeros(0, dtype=np.int64))
-        return self.marks.get(variable, nothing)
+        if variable not in self._marks:
+            self._marks[variable] = self._found.marks(variable)
+        return self._marks[variable]
 
     def _events_of(self, variable: str) -> pa.Array:
         """A whole variable: for each match the list of its events, structs of all input columns."""

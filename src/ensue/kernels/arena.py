@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from ensue.kernels.jit import kernel
+from ensue.kernels.jit import at, kernel
 
 NOTHING = -1
 GROUP = -1
@@ -81,13 +81,13 @@ def grown(arena: Arena, capacity: int) -> Arena:
 @njit(cache=True, nogil=True, inline="always")
 def alive(nodes: Any, seconds: Any, node: int, low: int, low_second: int) -> bool:
     """Whether the node holds a complex event that starts inside the window."""
-    return nodes[node, STAMP] >= low and (len(seconds) == 1 or seconds[node] >= low_second)
+    return nodes[at(node), STAMP] >= low and (len(seconds) == 1 or seconds[at(node)] >= low_second)
 
 
 @njit(cache=True, nogil=True, inline="always")
 def starts_later(nodes: Any, seconds: Any, a: int, b: int) -> bool:
     """Whether the latest start of `a` is not before that of `b`; where times tie, the count of events decides."""
-    x, y = nodes[a, STAMP], nodes[b, STAMP]
+    x, y = nodes[at(a), STAMP], nodes[at(b), STAMP]
     return x > y or (x == y and (len(seconds) == 1 or seconds[a] >= seconds[b]))
 
 
@@ -96,10 +96,10 @@ def new_start(nodes: Any, seconds: Any, used: Any, event: int, stamp: int, secon
     """A run that starts at the event."""
     node: int = used[USED]
     used[USED] = node + 1
-    nodes[node, CHILD] = NOTHING
-    nodes[node, REST] = NOTHING
-    nodes[node, STAMP] = stamp
-    nodes[node, EVENT] = event
+    nodes[at(node), CHILD] = NOTHING
+    nodes[at(node), REST] = NOTHING
+    nodes[at(node), STAMP] = stamp
+    nodes[at(node), EVENT] = event
     if len(seconds) > 1:
         seconds[node] = second
     return node
@@ -110,10 +110,10 @@ def new_cell(nodes: Any, seconds: Any, used: Any, child: int, event: int) -> int
     """The complex events of `child` extended with the event."""
     node: int = used[USED]
     used[USED] = node + 1
-    nodes[node, CHILD] = child
-    nodes[node, REST] = NOTHING
-    nodes[node, STAMP] = nodes[child, STAMP]
-    nodes[node, EVENT] = event
+    nodes[at(node), CHILD] = child
+    nodes[at(node), REST] = NOTHING
+    nodes[at(node), STAMP] = nodes[at(child), STAMP]
+    nodes[at(node), EVENT] = event
     if len(seconds) > 1:
         seconds[node] = seconds[child]
     return node
@@ -183,7 +183,7 @@ def added_to(nodes: Any, seconds: Any, used: Any, groups: Any, list_: int, added
 @njit(cache=True, nogil=True, inline="always")
 def own_list(nodes: Any, node: int) -> int:
     """The list of a tree's node; NOTHING where it has none, and of every other node."""
-    event: int = nodes[node, EVENT]
+    event: int = nodes[at(node), EVENT]
     return TREE - 1 - event if event < TREE else NOTHING
 
 

@@ -31,7 +31,7 @@ from ensue.kernels.arena import (
 )
 from ensue.kernels.earliest import TOO_DEEP as TOO_DEEP_TO_FIND
 from ensue.kernels.earliest import add_rungs, earliest_start, with_start
-from ensue.kernels.jit import kernel
+from ensue.kernels.jit import at, kernel
 from ensue.kernels.ordered import NODES_A_CALL
 from ensue.kernels.remember import Columns, Memory, prepare
 from ensue.kernels.select import CHOOSE_ALL, CHOOSE_MAX, compare, keep_best
@@ -166,30 +166,30 @@ def advance(
     total = len(classes)
     i = registers[CURSOR]
     while i < total:
-        k = keys[i] if keyed else 0
+        k = keys[at(i)] if keyed else 0
         if k & share_mask != share:
             i += 1
             continue
         if consume == CONSUME_ANY and epoch[k] != registers[EPOCH]:
             restart(configuration, slots, k)
             epoch[k] = registers[EPOCH]
-        p = program[configuration[k], classes[i]]
+        p = program[at(configuration[at(k)]), at(classes[at(i)])]
         if p == NO_CHANGE:
             if counted:
-                count[k] += 1
+                count[at(k)] += 1
             i += 1
             continue
         if p == UNKNOWN:
             registers[CURSOR] = i
             return NEEDS_PROGRAM
-        first, last = first_move[p], first_move[p + 1]
+        first, last = first_move[at(p)], first_move[at(p + 1)]
         if memory is None and used[USED] + (last - first) * NODES_A_MOVE > len(nodes):
             registers[NEEDED] = (last - first) * NODES_A_MOVE
             registers[CURSOR] = i
             return NEEDS_NODES
 
-        position = positions[i] if sparse else base + i
-        rank = count[k] if counted else position
+        position = positions[at(i)] if sparse else base + i
+        rank = count[at(k)] if counted else position
         stamp, second, low, low_second = _window(times, rules.events, rules.ticks, i, rank)
         if memory is not None and registers[PREPARED] == 0:
             prepared = prepare(
@@ -222,7 +222,7 @@ def advance(
                 registers[CURSOR] = i
                 return NEEDS_NODES
             registers[PREPARED] = 1
-        if first_report[p + 1] > first_report[p] and position >= report_from:
+        if first_report[at(p + 1)] > first_report[at(p)] and position >= report_from:
             if memory is None:
                 report_source, sources, row = tables.report_source, slots, k
             else:
@@ -294,18 +294,18 @@ def advance(
             # the move: a new cell is written in any case, and stays only if what it extends is alive.
             previous = NOTHING
             for m in range(first, last if memory is None else first):
-                slot, source, mark = move_slot[m], move_source[m], move_mark[m]
+                slot, source, mark = move_slot[at(m)], move_source[at(m)], move_mark[at(m)]
                 if slot != previous:
-                    scratch[slot] = NOTHING
+                    scratch[at(slot)] = NOTHING
                     previous = slot
                 event = (position << MARK_BITS) | mark
-                before = scratch[slot]
+                before = scratch[at(slot)]
                 new = source < 0 or mark != 0
                 if source < 0:
                     held = True
                     found = new_start(nodes, seconds, used, event, stamp, second)
                 else:
-                    found = slots[k, source]
+                    found = slots[at(k), at(source)]
                     held = found != NOTHING
                     found = max(found, 0)
                     held &= alive(nodes, seconds, found, low, low_second)
@@ -315,24 +315,24 @@ def advance(
                 first_in_slot = before == NOTHING
                 if first_in_slot | (not held) | (new & starts_later(nodes, seconds, found, max(before, 0))):
                     if new:
-                        nodes[found, REST] = before  # the cell is new: nothing else points to it yet
-                    scratch[slot] = found if held else before
+                        nodes[at(found), REST] = before  # the cell is new: nothing else points to it yet
+                    scratch[at(slot)] = found if held else before
                 else:
-                    scratch[slot] = join(nodes, seconds, used, groups, before, found, rules.earliest)
+                    scratch[at(slot)] = join(nodes, seconds, used, groups, before, found, rules.earliest)
             previous = NOTHING
             for m in range(first, last):
-                slot = move_slot[m]
+                slot = move_slot[at(m)]
                 if slot != previous:
-                    slots[k, slot] = scratch[slot]
+                    slots[at(k), at(slot)] = scratch[at(slot)]
                     previous = slot
-            if configuration[k] != after[p]:
-                configuration[k] = after[p]
+            if configuration[at(k)] != after[at(p)]:
+                configuration[at(k)] = after[at(p)]
                 slots[k, width[p] :] = NOTHING
         registers[REPORTED] = 0
         if memory is not None:
             registers[PREPARED] = registers[NEEDED] = 0
         if counted:
-            count[k] += 1
+            count[at(k)] += 1
         i += 1
     registers[CURSOR] = i
     return DONE
@@ -343,7 +343,7 @@ def _window(times: Any, events: int, ticks: int, i: int, rank: int) -> tuple[int
     """The stamp of a run that starts here, and the stamp from which on a start is inside the window."""
     if ticks == NO_BOUND:
         return rank, 0, (rank - events + 1 if events != NO_BOUND else NO_BOUND), NO_BOUND
-    time = times[i]
+    time = times[at(i)]
     # Far times must not wrap around: nothing is earlier than the earliest time.
     low = time - ticks if time >= NO_BOUND + ticks else NO_BOUND
     if events == NO_BOUND:
@@ -384,8 +384,8 @@ def _report(
     choose = rules.choose
     limit = rules.limit if choose == CHOOSE_ALL else 0  # a choice comes before it
     one_support = choose != CHOOSE_ALL and choose != CHOOSE_MAX
-    first = tables.first_report[p]
-    reports = tables.first_report[p + 1] - first
+    first = tables.first_report[at(p)]
+    reports = tables.first_report[at(p + 1)] - first
     pending, pending_depth, path = stack.node, stack.depth, stack.path
     start, end, offset, marked, mark = output.start, output.end, output.offset, output.position, output.mark
     reporting, node, depth = registers[REPORTING], registers[NODE], registers[DEPTH]
@@ -405,16 +405,16 @@ def _report(
         if node == NOTHING:
             if stacked > 0:
                 stacked -= 1
-                node, depth = pending[stacked], pending_depth[stacked]
+                node, depth = pending[at(stacked)], pending_depth[at(stacked)]
             elif reporting == reports or (limit > 0 and reported == limit):
                 reporting = 0
                 break
             else:
                 r = first + reporting
-                source, own_mark = report_source[r], tables.report_mark[r]
+                source, own_mark = report_source[at(r)], tables.report_mark[at(r)]
                 path[0] = (position << MARK_BITS) | own_mark
                 if source >= 0:
-                    node, depth = slots[k, source], 1
+                    node, depth = slots[at(k), at(source)], 1
                     if rules.earliest:
                         node = with_start(nodes, ladder, node, only) if only != NOTHING else NOTHING
                     elif node != NOTHING and not alive(nodes, seconds, node, low, low_second):
@@ -431,7 +431,7 @@ def _report(
                     break
                 reporting += 1
             continue
-        event, child = nodes[node, EVENT], nodes[node, CHILD]
+        event, child = nodes[at(node), EVENT], nodes[at(node), CHILD]
         complete = child == NOTHING and event >= 0
         if complete and (match == len(start) or place + depth >= len(marked)):
             status = NEEDS_OUTPUT
@@ -439,25 +439,25 @@ def _report(
         if stacked + 3 > len(pending) or depth + 2 > len(path):
             status = NEEDS_STACK
             break
-        rest = nodes[node, REST]
+        rest = nodes[at(node), REST]
         if rules.earliest:
             rest, child = with_start(nodes, ladder, rest, only), with_start(nodes, ladder, child, only)
         if rest != NOTHING and alive(nodes, seconds, rest, low, low_second):
-            pending[stacked] = rest
-            pending_depth[stacked] = depth
+            pending[at(stacked)] = rest
+            pending_depth[at(stacked)] = depth
             stacked += 1
         if event < 0:
             # Of a group the left side is as alive as itself; a fork or a tree may hold something dead.
             own = own_list(nodes, node)
             if own != NOTHING and alive(nodes, seconds, own, low, low_second):
-                pending[stacked] = own
-                pending_depth[stacked] = depth
+                pending[at(stacked)] = own
+                pending_depth[at(stacked)] = depth
                 stacked += 1
             node = child
             if event != GROUP and child != NOTHING and not alive(nodes, seconds, child, low, low_second):
                 node = NOTHING
             continue
-        path[depth] = event
+        path[at(depth)] = event
         if complete:
             node = NOTHING
             if one_support:
@@ -593,12 +593,12 @@ def write(
 ) -> tuple[int, int]:
     """The complex event on the path, which runs from its last event to its first."""
     for d in range(depth, -1, -1):
-        event = path[d]
+        event = path[at(d)]
         if event & MARK_MASK != 0:
-            marked[place] = event >> MARK_BITS
-            mark[place] = event & MARK_MASK
+            marked[at(place)] = event >> MARK_BITS
+            mark[at(place)] = event & MARK_MASK
             place += 1
-    start[match] = path[depth] >> MARK_BITS
-    end[match] = position
-    offset[match + 1] = place
+    start[at(match)] = path[at(depth)] >> MARK_BITS
+    end[at(match)] = position
+    offset[at(match + 1)] = place
     return match + 1, place

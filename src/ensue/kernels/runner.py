@@ -5,8 +5,6 @@ Whatever the cuts between batches, the matches are the same, in the same order.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -21,6 +19,7 @@ from ensue.kernels.classes import Classes, Classifier, Codes, take_busy
 from ensue.kernels.compiled import make_ready
 from ensue.kernels.earliest import WIDTH as LADDER
 from ensue.kernels.evaluate import Batch, Output, Partitions, Rules, Stack
+from ensue.kernels.jit import read_only
 from ensue.kernels.keys import KeyNumbers
 from ensue.kernels.memory_programs import MemoryPrograms
 from ensue.kernels.ordered import DEEPEST, LEAST
@@ -81,7 +80,7 @@ class Reader:
             keys = self._encode(events, None) if self.keys.attributes and keys is None else keys
         keys = _NOTHING if keys is None else keys
         columns = self.columns.of(events, kept)
-        return Batch(_read_only(classes), _read_only(keys), _read_only(times), _read_only(positions), base, columns)
+        return Batch(read_only(classes), read_only(keys), read_only(times), read_only(positions), base, columns)
 
     def _encode(self, events: EventStream, kept: Positions | None) -> Positions:
         return self.keys.encode([one_chunk(events.table.column(a)) for a in self.keys.attributes], kept)
@@ -97,19 +96,12 @@ class Reader:
             return None
         classes = np.empty(len(codes), dtype=np.uint16)
         positions, at = np.empty(len(codes), dtype=np.int64), np.empty(len(times), dtype=np.int64)
-        inputs = (_read_only(codes), class_of, self._idle, _read_only(times), base)
+        inputs = (read_only(codes), class_of, self._idle, read_only(times), base)
         count = take_busy(*inputs, classes, positions, at)
         # An empty list of positions says that none were left out, so one event stays.
         if not 0 < count < 0.8 * len(codes):
             return None
         return classes[:count], positions[:count], at[:count]
-
-
-def _read_only(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Kernels are compiled anew for what may be written to: columns out of Arrow may not, so none may."""
-    view = column.view()
-    view.flags.writeable = False
-    return view
 
 
 class Evaluator:
