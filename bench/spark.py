@@ -150,6 +150,26 @@ def passed_on(batches: Batches) -> Batches:
     yield from batches
 
 
+#: The bytes of a batch that crosses to Python: Spark's own default, which it checks after every row, and none, which is
+#: what `local_session` sets.
+LIMIT = "spark.sql.execution.arrow.maxBytesPerBatch"
+USUAL_LIMIT, NO_LIMIT = "64m", str(2**31 - 1)
+UNLIMITED, LIMITED = ", no limit of bytes", ", Spark's limit of bytes"
+
+
+def limited(spark: SparkSession, limit: str, work: Callable[[], Any]) -> Callable[[], Any]:
+    """The work with this limit of a batch; whatever comes after it has none again."""
+
+    def run() -> Any:
+        spark.conf.set(LIMIT, limit)
+        try:
+            return work()
+        finally:
+            spark.conf.set(LIMIT, NO_LIMIT)
+
+    return run
+
+
 def consumed(frame: DataFrame) -> None:
     frame.write.format("noop").mode("overwrite").save()
 
@@ -220,14 +240,16 @@ def partitioned(spark: SparkSession, size: Size, keys: int) -> list[dict[str, An
     windowed = "Spark SQL: window functions"
     works = {
         "ensue": lambda: consumed(ensue.match(frame, query)),
-        passing: lambda: consumed(frame.mapInArrow(passed_on, frame.schema)),
+        "ensue" + LIMITED: limited(spark, USUAL_LIMIT, lambda: consumed(ensue.match(frame, query))),
+        passing: limited(spark, USUAL_LIMIT, lambda: consumed(frame.mapInArrow(passed_on, frame.schema))),
+        passing + UNLIMITED: lambda: consumed(frame.mapInArrow(passed_on, frame.schema)),
         scanning: lambda: consumed(spark.sql("SELECT id, time, key FROM events WHERE type IN ('A', 'B', 'C')")),
     }
     times = in_turn(size.rounds, works)
     ours = times["ensue"]
     rows = [
         row("ensue", size.rows, ours, matches=matches),
-        *(row(name, size.rows, times[name], ours) for name in (passing, scanning)),
+        *(row(name, size.rows, cost, ours) for name, cost in times.items() if name != "ensue"),
     ]
     for name, sql in ((windowed, window_function(size, which)), ("Spark SQL: self-join", self_join(size, which))):
         # A join compares a key's events with each other: with few keys it is hopeless but for a part.
@@ -311,6 +333,7 @@ def serve(master: str, size: Size) -> None:
 
 # ---------------------------------------------------------------- streams
 
+_STATELESS = "Spark: stateless mapInArrow"
 _LATE = 10  # seconds that an event may come late
 _NAMED = {
     "few": "80% of the events are irrelevant",
@@ -338,12 +361,21 @@ def streaming(spark: SparkSession, size: Size) -> Iterator[tuple[str, list[dict[
         matches = checked(_collected(spark, folder, query), query, _final(pq.read_table(folder)))
         frames = {
             "ensue": lambda frame, query=query: ensue.match(frame, query, alone=True),
+            "ensue" + LIMITED: lambda frame, query=query: ensue.match(frame, query, alone=True),
             "ensue, not said to be alone": lambda frame, query=query: ensue.match(frame, query),
-            "Spark: stateless mapInArrow": lambda frame: frame.mapInArrow(passed_on, frame.schema),
+            _STATELESS: lambda frame: frame.mapInArrow(passed_on, frame.schema),
+            _STATELESS + UNLIMITED: lambda frame: frame.mapInArrow(passed_on, frame.schema),
             "Spark: the same state, nothing done": partial(kept_only, query=query),
         }
         told: dict[str, list[Told]] = {name: [] for name in frames}
-        works = {name: partial(record, told[name], of, spark, folder) for name, of in frames.items()}
+        works = {
+            name: limited(
+                spark,
+                USUAL_LIMIT if name in ("ensue" + LIMITED, _STATELESS) else NO_LIMIT,
+                partial(record, told[name], of, spark, folder),
+            )
+            for name, of in frames.items()
+        }
         times = in_turn(size.rounds, works)
         rows = [
             row(name, size.rows, cost, None if name == "ensue" else times["ensue"], **steady(told[name]))
@@ -370,9 +402,7 @@ def steady(runs: list[Told]) -> dict[str, float]:
 def kept_only(frame: DataFrame, query: str) -> DataFrame:
     """What goes to a query's state and back, without the query: its packed events through the state store."""
     parsed = ensue.query(query)
-    packed = compacted(prepare(parsed.ast, query, frame).observed("floor")).mapInArrow(
-        Packer(usual_buckets(frame)), PACKED
-    )
+    packed = compacted(prepare(parsed.ast, query, frame).streamed).mapInArrow(Packer(usual_buckets(frame)), PACKED)
     return packed.groupBy("bucket").transformWithState(Keeper(), "bucket long", "Append", "EventTime")
 
 
@@ -414,7 +444,7 @@ def drained(frame: DataFrame) -> Told:
 
 
 def _told(progress: Any) -> dict[str, Any]:
-    seen = progress.observedMetrics.get("ensue_matching")
+    seen = progress.observedMetrics.get("ensue")
     told = {"batch": progress.batchId, "rows": progress.numInputRows, "ms": progress.durationMs["triggerExecution"]}
     return told | ({} if seen is None else seen.asDict())
 

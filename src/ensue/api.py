@@ -250,7 +250,6 @@ class Query:
         type: str | None = None,
         unit: str | None = None,
         tiebreak: str | None = None,
-        name: str | None = None,
     ) -> DataFrame:
         """The events of a Spark stream that came too late for the query, as a streaming DataFrame of their own.
 
@@ -262,8 +261,7 @@ class Query:
         from ensue.spark.run import late_events
 
         frames: Any = events
-        named = _said({"name": name})
-        return late_events(self.ast, self.text, frames, time=time, type=type, unit=unit, tiebreak=tiebreak, **named)
+        return late_events(self.ast, self.text, frames, time=time, type=type, unit=unit, tiebreak=tiebreak)
 
 
 def _said(options: Mapping[str, Any]) -> dict[str, Any]:

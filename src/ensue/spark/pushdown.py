@@ -37,16 +37,6 @@ class Pushdown:
     def given(self) -> int:
         return sum(self.bits.values())
 
-    def relevant_by(self, word: Column) -> Column:
-        """Whether an event can change anything, told by its word."""
-        if self.changing is None:
-            return F.lit(True)
-
-        def some(predicates: Iterable[Predicate]) -> Column:
-            return word.bitwiseAND(F.lit(sum(self.bits[p] for p in predicates))) != F.lit(0)
-
-        return _any_guard(self.changing, {p: some([p]) for p in self.bits}, some)
-
     @property
     def kept(self) -> str:
         """Which events travel, in words."""

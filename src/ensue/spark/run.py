@@ -35,6 +35,8 @@ from ensue.spark.types import arrow_schema, spark_schema
 
 #: The keys of a stream lie in at least so many buckets, each one value of the state store.
 _FEWEST_BUCKETS = 8
+#: Stands for a missing time where events are left out.
+_NO_TIME = int(np.iinfo(np.int64).min)
 _NOTHING = Pushdown({}, None, None, None, None, (), frozenset())
 
 
@@ -60,7 +62,7 @@ def run(
         )
     after = final_after(job.events) if alone else None
     processor = BucketProcessor(job.recipe, buckets or usual_buckets(job.events.frame), after)
-    return run_streaming(job.observed(name), processor, job.result, name=name)
+    return run_streaming(job.streamed, processor, job.result, name=name)
 
 
 def usual_buckets(frame: DataFrame) -> int:
@@ -69,15 +71,14 @@ def usual_buckets(frame: DataFrame) -> int:
     return max(_FEWEST_BUCKETS, int(tasks or 0))
 
 
-def late_events(
-    query: ast.Query, text: str, events: Frames, *, name: str = "ensue_late", **columns: Unpack[Columns]
-) -> DataFrame:
+def late_events(query: ast.Query, text: str, events: Frames, **columns: Unpack[Columns]) -> DataFrame:
     """The events of a stream that came after the watermark had passed them, of those that matter to the query."""
     job = prepare(query, text, events, **columns)
     if not job.events.streaming:
         raise DataError("a finite DataFrame has no late events: all of it is there, and is put in order")
     whole = replace(job, attributes=list(job.events.attributes))
-    return run_late(whole.observed(name), T.StructType([job.events.frame.schema[a] for a in whole.attributes]))
+    timed = whole.streamed.filter(F.col(TIME).isNotNull())
+    return run_late(timed, T.StructType([job.events.frame.schema[a] for a in whole.attributes]))
 
 
 @dataclass(frozen=True)
@@ -115,19 +116,15 @@ class Job:
             frame = frame.filter(relevant | F.col(quoted(self.events.time)).isNull())
         return frame.select(*self._columns(self._time_or_error()))
 
-    def observed(self, name: str) -> DataFrame:
-        """The same of a stream: events without a time are counted and left out, which must not stop a stream."""
-        # What is observed is observed after the columns are made, so that conditions are evaluated once; and nothing is
-        # moved below the watermark, which all events must advance.
-        timed = F.col(TIME).isNotNull()
-        matters = timed & self.pushdown.relevant_by(F.col(WORD))
-        observed = self.events.frame.select(*self._columns(F.col(quoted(self.events.time)))).observe(
-            f"{name}_events",
-            F.count(F.lit(1)).alias("events"),
-            F.count_if(~timed).alias("without_time"),
-            F.count_if(matters).alias("relevant"),
-        )
-        return observed.filter(matters)
+    @property
+    def streamed(self) -> DataFrame:
+        """The same of a stream: an event without a time must not stop it, and travels to be counted."""
+        frame, relevant, time = self.events.frame, self.pushdown.relevant, F.col(quoted(self.events.time))
+        if relevant is not None:
+            # Said in a way that asks for the time even of a column without NULL: Spark moves what does not ask for it
+            # below the watermark, which all events must advance.
+            frame = frame.filter(relevant | (F.coalesce(F.unix_micros(time), F.lit(_NO_TIME)) == F.lit(_NO_TIME)))
+        return frame.select(*self._columns(time))
 
     def _time_or_error(self) -> Column:
         name = self.events.time

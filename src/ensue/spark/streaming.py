@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -34,7 +34,8 @@ from ensue.spark.types import arrow_schema
 VERSION = 1
 _CODEC = "zstd"
 #: What a bucket tells of each micro-batch.
-_TOLD = "bucket long, rows binary, matches long, late long, waiting long, open long, state_bytes long"
+_COUNTED = ("relevant", "without_time", "late", "waiting", "open", "matches", "state_bytes")
+_TOLD = ", ".join(["bucket long", "rows binary", *(f"{c} long" for c in _COUNTED)])
 _MICROS = 1000  # a watermark is in milliseconds, an event's time in microseconds
 
 
@@ -42,10 +43,7 @@ def run_streaming(travelling: DataFrame, processor: BucketProcessor, result: T.S
     """The matches of the travelling columns; what happened in each micro-batch is observed under the name."""
     packed = compacted(travelling).mapInArrow(Packer(processor.buckets), PACKED)
     told = packed.groupBy("bucket").transformWithState(Deferred.of(processor), _TOLD, "Append", "EventTime")
-    observed = told.observe(
-        f"{name}_matching",
-        *(F.coalesce(F.sum(c), F.lit(0)).alias(c) for c in ("matches", "late", "waiting", "open", "state_bytes")),
-    )
+    observed = told.observe(name, *(F.coalesce(F.sum(c), F.lit(0)).alias(c) for c in _COUNTED))
     return observed.select("rows").mapInArrow(UnpackRows(processor.recipe.result), result)
 
 
@@ -91,7 +89,7 @@ class BucketProcessor(StatefulProcessor):
                 "the stream was said to be alone, but another watermark holds its own back: leave out alone=True, and "
                 "start with a new checkpointLocation"
             )
-        late = bucket.take_in(events, _passed(watermark))
+        came = bucket.take_in(events, _passed(watermark))
         if self._final_after is not None:
             watermark = bucket.released = max(watermark, bucket.latest - self._final_after)
         passed = _passed(watermark)
@@ -105,14 +103,15 @@ class BucketProcessor(StatefulProcessor):
         self._state.update((state,))
         waiting = 0 if bucket.waiting is None else len(bucket.waiting)
         blob = table_bytes(self.recipe.rows(rows)) if rows is not None and len(rows) else None
-        matches = 0 if rows is None else len(rows)
         return Row(
             bucket=number,
             rows=blob,
-            matches=matches,
-            late=late,
+            relevant=came.relevant,
+            without_time=came.without_time,
+            late=came.late,
             waiting=waiting,
             open=bucket.running.open,
+            matches=0 if rows is None else len(rows),
             state_bytes=len(state),
         )
 
@@ -157,6 +156,14 @@ def _passed(watermark: int) -> int:
     return watermark * _MICROS if watermark > 0 else int(np.iinfo(np.int64).min)
 
 
+class Came(NamedTuple):
+    """The new events of a bucket: those with a time, those without, and how many of the first were late."""
+
+    relevant: int
+    without_time: int
+    late: int
+
+
 @dataclass
 class Bucket:
     """The events that wait for the watermark, the running query behind it, and the timer that is set."""
@@ -167,15 +174,19 @@ class Bucket:
     timer: int | None = None
     released: int = 0  # the time, in milliseconds, up to which events were taken to be final before Spark said so
 
-    def take_in(self, events: pa.Table | None, passed: int) -> int:
-        """Adds new events to those that wait; gives the number of those that came too late, which are left out."""
+    def take_in(self, events: pa.Table | None, passed: int) -> Came:
+        """Adds new events to those that wait; those without a time and those that came too late are left out."""
         if events is None:
-            return 0
+            return Came(0, 0, 0)
+        without_time = events.column(TIME).null_count
+        if without_time:
+            events = events.filter(events.column(TIME).is_valid())
+        relevant = len(events)
         late = as_integers(events.column(TIME)) <= passed
         if late.any():
             events = events.take(pa.array(np.flatnonzero(~late)))
         self.waiting = events if self.waiting is None else pa.concat_tables([self.waiting, events])
-        return int(np.count_nonzero(late))
+        return Came(relevant, without_time, int(np.count_nonzero(late)))
 
     @property
     def latest(self) -> int:
