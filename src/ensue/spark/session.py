@@ -27,8 +27,8 @@ SETTINGS = {
     "spark.sql.streaming.stateStore.providerClass": _ROCKS_DB,
     # A micro-batch writes what changed in the state, and not a snapshot of the whole store.
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-    # The largest number is no limit: else the size of a batch is computed after every row that crosses to Python, half of
-    # what crossing costs. A batch has 10,000 rows at most in any case.
+    # The largest number is no limit: else the size of a batch is computed after every row that crosses to Python, which
+    # is half of what crossing costs. A batch has 10,000 rows at most in any case.
     "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
     # What Spark and its state store say of themselves; errors still come as exceptions.
     "spark.log.level": "ERROR",

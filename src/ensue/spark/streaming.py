@@ -43,7 +43,8 @@ def run_streaming(travelling: DataFrame, processor: BucketProcessor, result: T.S
     """The matches of the travelling columns; what happened in each micro-batch is observed under the name."""
     packed = compacted(travelling).mapInArrow(Packer(processor.buckets), PACKED)
     told = packed.groupBy("bucket").transformWithState(Deferred.of(processor), _TOLD, "Append", "EventTime")
-    observed = told.observe(name, *(F.coalesce(F.sum(c), F.lit(0)).alias(c) for c in _COUNTED))
+    counts = [F.coalesce(F.sum(c), F.lit(0)).alias(c) for c in _COUNTED]
+    observed = told.observe(name, *counts, F.coalesce(F.max("state_bytes"), F.lit(0)).alias("largest_state"))
     return observed.select("rows").mapInArrow(UnpackRows(processor.recipe.result), result)
 
 
