@@ -104,7 +104,7 @@ class Matches(Rows):
         """The position of each match's last event."""
         return self._found.end
 
-    @property
+    @cached_property
     def marks(self) -> dict[str, Marks]:
         """For each variable that marks an event somewhere, the positions that it marks in each match."""
         return {x: self._marks_of(x) for x in sorted(self._found.variables())}
