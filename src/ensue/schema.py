@@ -55,6 +55,11 @@ def value_type(arrow: pa.DataType) -> ValueType:
     return ValueType(_kind(plain), arrow)
 
 
+def is_short_decimal(arrow: pa.DataType) -> bool:
+    """Whether floats tell all decimals of the type apart, and so keep their order: up to 15 digits they do."""
+    return bool(pa.types.is_decimal(arrow)) and arrow.precision <= 15 and 0 <= arrow.scale <= 15
+
+
 def _kind(arrow: pa.DataType) -> Kind:
     is_ = pa.types
     if is_.is_null(arrow):

@@ -195,6 +195,8 @@ def kind_of(e: ast.Expression, typing: Typing) -> Kind:
         return Kind.FLOAT  # no schema: nothing is run, and nothing is refused for a type
     if found.kind is Kind.OTHER or pa.types.is_uint64(found.arrow):
         raise NoInstruction(e, f"values of type {found}")
+    if typing.has_long_decimals(e):
+        raise NoInstruction(e, "decimals of more than 15 digits")
     return Kind.INTEGER if found.kind in (Kind.TIMESTAMP, Kind.DURATION) else found.kind
 
 

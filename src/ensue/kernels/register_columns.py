@@ -23,7 +23,7 @@ from ensue.kernels.masks import values_of
 from ensue.kernels.ordered import LEAST, NULL
 from ensue.kernels.remember import Columns
 from ensue.language import ast
-from ensue.schema import Kind, value_type
+from ensue.schema import Kind, is_short_decimal, value_type
 
 if TYPE_CHECKING:
     from ensue.kernels.memory_programs import MemoryPrograms
@@ -114,6 +114,8 @@ class RegisterColumns:
 
 
 def _evaluated(e: ast.Expression, table: pa.Table) -> pa.Array:
+    if isinstance(e, ast.Name) and is_short_decimal(table.schema.field(e.name).type):
+        return one_chunk(table.column(e.name))
     names = {n.name for n in ast.find(e, ast.Name)}
     return values_of(e, {n: one_chunk(table.column(n)) for n in names}, len(table))
 
@@ -142,15 +144,32 @@ def _of_integers(array: pa.Array) -> Integers:
 
 def _of_floats(array: pa.Array) -> Integers:
     """The bits of floats, so turned that their order is that of integers; NaN compares with nothing, as NULL."""
-    floats = array.cast(pa.float64(), safe=False).fill_null(0.0).to_numpy(zero_copy_only=False) + 0.0
+    floats = _floats(array) + 0.0
     bits = floats.view(np.int64)
     found = np.where(bits < 0, bits ^ _GREATEST, bits)
     return np.where(np.isnan(floats), NULL, found)
 
 
+def _floats(array: pa.Array) -> npt.NDArray[np.float64]:
+    """The nearest float of each number, and any of a NULL."""
+    if pa.types.is_decimal(array.type):
+        # Arrow multiplies by a tenth, which is no float. A short decimal is a whole number over a power of ten: both
+        # are floats, and what a division gives is the nearest one.
+        scale = array.type.scale
+        if is_short_decimal(array.type):
+            whole = array.fill_null(0).cast(pa.decimal128(38, scale))
+            words = np.frombuffer(whole.buffers()[1], dtype=np.int64)[2 * whole.offset :][: 2 * len(whole) : 2]
+            found: npt.NDArray[np.float64] = words / 10.0**scale
+        else:
+            found = np.array([0.0 if v is None else float(v) for v in array.to_pylist()], dtype=np.float64)
+    else:
+        found = array.cast(pa.float64(), safe=False).fill_null(0.0).to_numpy(zero_copy_only=False)
+    return found
+
+
 def _of_all_floats(array: pa.Array) -> Integers:
     """As `_of_floats`, with NaN above all others."""
-    floats = array.cast(pa.float64(), safe=False).fill_null(0.0).to_numpy(zero_copy_only=False)
+    floats = _floats(array)
     bits = np.where(np.isnan(floats), np.nan, floats).view(np.int64)
     return np.where(bits < 0, bits ^ _GREATEST, bits)
 

@@ -25,7 +25,7 @@ from ensue.logic.scope import (
 )
 from ensue.logic.types import Typing
 from ensue.logic.window import looks_back
-from ensue.schema import Kind, Schema, ValueType
+from ensue.schema import Kind, Schema
 
 #: Each operator, and the one with its sides exchanged.
 MIRRORED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -57,21 +57,22 @@ def comparison(e: ast.Expression, schema: Schema | None = None) -> Comparison | 
     if any(len(variables) != 1 for variables in sides) or sides[0] == sides[1] or not is_plain(e):
         return None
     typing = Typing(schema)
-    if not all(fits_a_register(typing.infer(side), e.operator) for side in (e.left, e.right)):
+    if not all(fits_a_register(side, typing, e.operator) for side in (e.left, e.right)):
         return None
     return Comparison(e, e.left, e.operator, e.right)
 
 
-def fits_a_register(type_: ValueType | None, operator: str) -> bool:
-    """Whether a register can hold values of the type for a comparison; where it is not known, it is taken to be so.
+def fits_a_register(e: ast.Expression, typing: Typing, operator: str) -> bool:
+    """Whether a register can hold what the expression gives for a comparison; where that is not known, it is said so.
 
-    Texts have no order that a register could keep, and not every unsigned integer of 64 bits fits one.
+    Texts have no order that a register could keep, and not every unsigned integer of 64 bits or long decimal fits one.
     """
+    type_ = typing.infer(e)
     if type_ is None:
         return True
     if type_.kind is Kind.STRING:
         return operator == "="
-    return type_.kind is not Kind.OTHER and not pa.types.is_uint64(type_.arrow)
+    return type_.kind is not Kind.OTHER and not pa.types.is_uint64(type_.arrow) and not typing.has_long_decimals(e)
 
 
 def is_plain(e: ast.Expression) -> bool:

@@ -10,7 +10,18 @@ from ensue.errors import Problem, ProblemKind, did_you_mean, listed
 from ensue.language import ast
 from ensue.language.printer import print_expression
 from ensue.logic.functions import AGGREGATES, FUNCTIONS, SPECIAL, common_type
-from ensue.schema import BOOLEAN, FLOAT, INTEGER, NULL, STRING, Kind, Schema, ValueType, timestamp_literal
+from ensue.schema import (
+    BOOLEAN,
+    FLOAT,
+    INTEGER,
+    NULL,
+    STRING,
+    Kind,
+    Schema,
+    ValueType,
+    is_short_decimal,
+    timestamp_literal,
+)
 
 _LITERALS = {
     ast.LiteralType.NULL: NULL,
@@ -34,6 +45,16 @@ class Typing:
         found = self.infer(e)
         if found is not None and found.kind not in (Kind.BOOLEAN, Kind.NULL):
             self._refuse(e, f"a filter is TRUE or FALSE, but this is of type {found}")
+
+    def has_long_decimals(self, e: ast.Expression) -> bool:
+        """Whether an attribute in `e` holds decimals of more digits than floats tell apart."""
+        if self.schema is None:
+            return False
+        names = {n.name for n in ast.find(e, ast.Name)}
+        names |= {a.name for a in ast.find(e, ast.Attribute)} | {a.name for a in ast.find(e, ast.LastOf)}
+        types = [self.schema.attributes[n].arrow for n in names & self.schema.attributes.keys()]
+        plain = [t.value_type if pa.types.is_dictionary(t) else t for t in types]
+        return any(pa.types.is_decimal(t) and not is_short_decimal(t) for t in plain)
 
     def infer(self, e: ast.Expression) -> ValueType | None:
         """The type of `e`; None where it is not known."""

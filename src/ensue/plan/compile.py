@@ -297,8 +297,8 @@ def _check_registers(plan: Plan) -> None:
         raise Unsupported(e.part, str(e)) from None
     typing = Typing(plan.checked.schema)
     checks = [c for actions in plan.actions for c in actions if isinstance(c, Check)]
-    if not all(fits_a_register(typing.infer(c.value), c.operator) for c in checks):
-        what = "the order of texts, or wide unsigned integers, of two events inside an iteration or among choices"
+    if not all(fits_a_register(c.value, typing, c.operator) for c in checks):
+        what = "the order of texts, or long integers or decimals, of two events inside an iteration or among choices"
         raise Unsupported(plan.query, what)
 
 
