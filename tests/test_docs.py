@@ -129,9 +129,7 @@ class Page:
         return "".join(f"{row.rstrip()}\n" for row in done.stdout.splitlines())
 
     def _compare(self, block: Block, found: str) -> None:
-        if not UPDATE:
-            assert found == block.body
-        elif found != block.body:
+        if found != block.body:
             self.changes.append((block, found))
 
     def update(self) -> None:
@@ -147,6 +145,8 @@ def test_blocks(path, tmp_path, monkeypatch):
     page.run()
     if UPDATE:
         page.update()
+    else:
+        assert {b.line: found for b, found in page.changes} == {b.line: b.body for b, _ in page.changes}
 
 
 @pytest.mark.parametrize("path", PAGES, ids=named)

@@ -96,19 +96,22 @@ def detected(query: ensue.Query, table: pa.Table, **options: Any) -> list[tuple[
     return [rows.get(k) for k in range(table.num_rows)]
 
 
-def compare(detector: Detector, table: pa.Table) -> None:
-    """The one run, the walk over the match structure, and the matches of the reference."""
-    found = detector.detect(table, unit="s")
+Took = list[tuple[int, ...] | None]
+
+
+def in_three_ways(detector: Detector, table: pa.Table) -> tuple[Took, Took, Took]:
+    """What took part at each end: by the one run, by a walk over the match structure, and by the reference."""
     wanted = by_end(detector.query.run(table, unit="s", engine="reference"))
-    assert found == [wanted[k][1] if k in wanted else None for k in range(table.num_rows)]
-    assert found == detected(detector.query, table)
+    expected = [wanted[k][1] if k in wanted else None for k in range(table.num_rows)]
+    return detector.detect(table, unit="s"), detected(detector.query, table), expected
 
 
 @pytest.mark.parametrize("text", QUERIES)
 @settings(max_examples=60, deadline=None)
 @given(table=tables())
 def test_it_says_what_the_matches_say(text: str, table: pa.Table) -> None:
-    compare(MADE[text], table)
+    found, walked, expected = in_three_ways(MADE[text], table)
+    assert found == walked == expected
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
@@ -124,7 +127,8 @@ def test_random_queries(query: ast.Query, window: int, table: list[list[Event]])
     except EngineError:
         reject()  # two of three have none: 300 others are compared all the same
     for events in table:
-        compare(detector, events_table(events))
+        found, walked, expected = in_three_ways(detector, events_table(events))
+        assert found == walked == expected
 
 
 @pytest.mark.parametrize("text", QUERIES)

@@ -63,7 +63,7 @@ def comparison(e: ast.Expression, schema: Schema | None = None) -> Comparison | 
 
 
 def fits_a_register(e: ast.Expression, typing: Typing, operator: str) -> bool:
-    """Whether a register can hold what the expression gives for a comparison; where that is not known, it is said so.
+    """Whether a register can hold what the expression gives for a comparison; where that is not known, it is taken to.
 
     Texts have no order that a register could keep, and not every unsigned integer of 64 bits or long decimal fits one.
     """

@@ -10,16 +10,8 @@ A, B, C = dsl.types("A", "B", "C")
 x, y = dsl.variables("x", "y")
 
 
-def same(made, text):
-    assert made.build() == parse_query(text)
-
-
-def pattern(made, text):
-    same(dsl.select().from_("S").matching(made), f"SELECT * FROM S WHERE {text}")
-
-
-def condition(made, text):
-    pattern(A.named(x).where(made), f"A AS x FILTER {text}")
+def query_of(pattern):
+    return dsl.select().from_("S").matching(pattern).build()
 
 
 @pytest.mark.parametrize(
@@ -54,7 +46,7 @@ def condition(made, text):
     ids=lambda v: v if isinstance(v, str) else "",
 )
 def test_patterns(made, text):
-    pattern(made, text)
+    assert query_of(made) == parse_query(f"SELECT * FROM S WHERE {text}")
 
 
 @pytest.mark.parametrize(
@@ -80,7 +72,7 @@ def test_patterns(made, text):
     ids=lambda v: v if isinstance(v, str) else "",
 )
 def test_expressions(made, text):
-    condition(made, text)
+    assert query_of(A.named(x).where(made)) == parse_query(f"SELECT * FROM S WHERE A AS x FILTER {text}")
 
 
 def test_queries():
@@ -97,7 +89,7 @@ def test_queries():
         "SELECT NEXT x, y.v, y.v + 1 AS w, count(x) AS n FROM S, R WHERE (A AS x)+ ; B AS y "
         "PARTITION BY k, l CONSUME BY ANY LIMIT 3"
     )
-    same(made, text)
+    assert made.build() == parse_query(text)
     assert ensue.query(made) == ensue.query(text)
 
 
