@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from bench.workloads import Workload
-from ensue.engine import run_plan
-from ensue.events import EventStream, read_events
-from ensue.found import Found
+from ensue.data.complex_events import ComplexEvents
+from ensue.data.events import EventStream, read_events
+from ensue.engines.whole_tables import run_plan
 from ensue.kernels.runner import Reader
 from ensue.language.parser import parse_query
 from ensue.logic.check import check
@@ -38,7 +38,7 @@ def measure(workload: Workload, times: int = 3, threads: int = 1) -> dict[str, A
     run_plan(plan, stream.slice(0, 1000), threads=threads)  # kernels are loaded, programs are not yet known
     seconds, found = best_of(times, lambda: run_plan(plan, stream, threads=threads))
     bare, _ = best_of(times, lambda: Reader(plan, stream.tick).read(stream, 0))
-    assert isinstance(found, Found)
+    assert isinstance(found, ComplexEvents)
     return {
         "name": workload.name,
         "million_events_a_second": round(len(stream) / seconds / 1e6, 2),

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ensue import dsl
     from ensue.api import Query, match, query
-    from ensue.detections import Detections
     from ensue.errors import DataError, EngineError, EnsueError, QueryError
-    from ensue.matches import Matches
+    from ensue.results.detections import Detections
+    from ensue.results.matches import Matches
 
 __version__ = "0.1.0"
 
@@ -31,8 +31,8 @@ __all__ = [
 _PLACES = {
     **dict.fromkeys(("Query", "match", "query"), "ensue.api"),
     **dict.fromkeys(("DataError", "EngineError", "EnsueError", "QueryError"), "ensue.errors"),
-    "Detections": "ensue.detections",
-    "Matches": "ensue.matches",
+    "Detections": "ensue.results.detections",
+    "Matches": "ensue.results.matches",
 }
 
 

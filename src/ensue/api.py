@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Unpack, ove
 import pyarrow as pa
 
 from ensue import pipeline
-from ensue.detections import Detections
+from ensue.data.schema import Schema
+from ensue.data.sources import is_spark
 from ensue.errors import DataError, EngineError
 from ensue.explain import explain, explain_deterministic
 from ensue.language import ast
@@ -16,9 +17,8 @@ from ensue.language.builder import Select
 from ensue.language.parser import decode, parse_query
 from ensue.language.printer import print_query
 from ensue.logic.check import check
-from ensue.matches import Matches
-from ensue.schema import Schema
-from ensue.sources import is_spark
+from ensue.results.detections import Detections
+from ensue.results.matches import Matches
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

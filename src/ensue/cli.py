@@ -20,10 +20,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from ensue.api import Query, query
+from ensue.data.sources import read_schema, read_stream_format, read_table
 from ensue.errors import DataError, EngineError, EnsueError
-from ensue.matches import Matches
-from ensue.output import OutputFormat, write_tables, write_text
-from ensue.sources import read_schema, read_stream_format, read_table
+from ensue.results.matches import Matches
+from ensue.results.writers import OutputFormat, write_tables, write_text
 
 if TYPE_CHECKING:
     from ensue.spark.files import SparkMatches

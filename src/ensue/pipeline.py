@@ -1,10 +1,10 @@
 """The stages of a query in order: read this file first.
 
-    text  --parse-->  AST  --check-->  Checked  --engine(EventStream)-->  Found  -->  Matches, or Detections
+    text  --parse-->  AST  --check-->  Checked  --engine(EventStream)-->  ComplexEvents  -->  Matches, or Detections
 
 and inside the automaton engine
 
-    Checked  --rewrite-->  formula  --build-->  Automaton  --compile-->  Plan  --kernels(columns)-->  Found
+    Checked  --rewrite-->  formula  --build-->  Automaton  --compile-->  Plan  --kernels(columns)-->  ComplexEvents
 
 A query is a function from an ordered event stream to a set of complex events; every stage keeps that function.
 """
@@ -16,20 +16,20 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypedDict, Unpack
 
-from ensue import engine as automaton
-from ensue import reference
-from ensue.detections import Detections
+from ensue.data.complex_events import ComplexEvents, united
+from ensue.data.events import EventStream, log, read_events
+from ensue.engines import reference
+from ensue.engines import whole_tables as automaton
+from ensue.engines.item_lookback import ItemLookBack
 from ensue.errors import DataError, EngineError, ProblemKind, QueryError, did_you_mean, listed
-from ensue.events import EventStream, log, read_events
-from ensue.found import Found, united
-from ensue.item_lookback import ItemLookBack
 from ensue.language import ast
 from ensue.logic.check import Checked, check
 from ensue.logic.classify import classify
 from ensue.logic.outputs import attributes_used
-from ensue.logic.tied import tied
-from ensue.matches import Matches
 from ensue.plan import Plan
+from ensue.results.detections import Detections
+from ensue.results.matches import Matches
+from ensue.rewrite.tie_equalities import tied
 
 Progress = Callable[[int, int], None]
 
@@ -39,7 +39,7 @@ LONG = 10_000
 
 def evaluate_auto(
     checked: Checked, stream: EventStream, progress: Progress | None = None, *, union: bool = False
-) -> Found:
+) -> ComplexEvents:
     """By the automaton engine where it evaluates the query, else by the reference."""
     plan = plan_or_reason(checked)
     if isinstance(plan, Plan):
@@ -51,7 +51,7 @@ def evaluate_auto(
 
 def evaluate_by_reference(
     checked: Checked, stream: EventStream, progress: Progress | None = None, *, union: bool = False
-) -> Found:
+) -> ComplexEvents:
     """By the meaning itself."""
     found = reference.evaluate(checked, stream, progress)
     return united(found) if union else found
@@ -142,7 +142,7 @@ def _tell_of_unknown_types(query: ast.Query, stream: EventStream) -> None:
             log.warning("no event has the type '%s': %s", name, hint)
 
 
-def _engine(name: str) -> Callable[..., Found]:
+def _engine(name: str) -> Callable[..., ComplexEvents]:
     if name not in ENGINES:
         raise EngineError(f"unknown engine '{name}': {did_you_mean(name, ENGINES) or 'one of ' + listed(ENGINES)}")
     return ENGINES[name]

@@ -6,10 +6,10 @@ import pyarrow as pa
 import pytest
 
 import ensue
-from ensue.events import EventStream, read_events
+from ensue.data.events import EventStream, read_events
 from ensue.logic.check import check
 from ensue.pipeline import plan_or_reason
-from ensue.running import RunningQuery
+from ensue.results.running_query import RunningQuery
 
 TEXT = "SELECT a.v FROM S WHERE A AS a ; NOT B WITHIN 3 s"
 

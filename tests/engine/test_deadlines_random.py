@@ -9,13 +9,14 @@ import pytest
 from engines import found_events
 
 import ensue
-from ensue import engine, reference
-from ensue.events import EventStream, read_events
+from ensue.data.events import EventStream, read_events
+from ensue.engines import reference
+from ensue.engines import whole_tables as engine
 from ensue.language.parser import parse_query
 from ensue.logic.check import Checked, check
 from ensue.pipeline import plan_or_reason
 from ensue.plan import Plan
-from ensue.running import RunningQuery
+from ensue.results.running_query import RunningQuery
 
 BODIES = [
     "A AS a",

@@ -59,10 +59,10 @@ def test_the_engines_agree(pattern: str, long: bool) -> None:
 
 
 def test_short_decimals_are_held_by_registers_and_long_ones_are_not() -> None:
+    from ensue.data.schema import Schema
     from ensue.language.parser import parse_query
     from ensue.logic.check import check
     from ensue.pipeline import plan_or_reason
-    from ensue.schema import Schema
 
     text = "SELECT * FROM S WHERE A AS x ; B AS y FILTER x.d < y.d WITHIN 5 s"
     plans = [

@@ -16,20 +16,20 @@ from strategies import events_table, random_query, random_selecting_query, rando
 from without_jit import counted_without_jit
 
 import ensue
-from ensue import reference
-from ensue.engine import run_plan
+from ensue.data.complex_events import ComplexEvents
+from ensue.data.events import EventStream, read_events
+from ensue.engines import reference
+from ensue.engines.whole_tables import run_plan
 from ensue.errors import DataError, EngineError
-from ensue.events import EventStream, read_events
-from ensue.found import Found
 from ensue.kernels.runner import Runner
 from ensue.language.parser import parse_query
 from ensue.language.printer import print_query
 from ensue.logic.check import check
-from ensue.matches import Matches
 from ensue.plan import Plan
+from ensue.results.matches import Matches
 
 
-def rows_of(found: Found) -> list[Row]:
+def rows_of(found: ComplexEvents) -> list[Row]:
     places = [slice(found.offset[m], found.offset[m + 1]) for m in range(len(found))]
     marked = [tuple(found.position[place].tolist()) for place in places]
     return list(zip(found.end.tolist(), found.start.tolist(), marked, strict=True))
@@ -123,7 +123,7 @@ ENUMERATED = [
 
 @pytest.mark.parametrize("text", [*WALKED, *(text for text, _ in ENUMERATED)])
 def test_any_number_of_threads_and_any_batches(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ensue.engine.SMALL", 100)
+    monkeypatch.setattr("ensue.engines.whole_tables.SMALL", 100)
     plan, stream = prepared(text, stream_of(1500))
     wanted = as_rows(by_end(Matches(plan.checked, stream, run_plan(plan, stream, threads=1))))
     assert wanted

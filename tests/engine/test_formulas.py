@@ -17,11 +17,11 @@ from engines import found_events, plan_of, run_in_pieces
 from without_jit import counted_without_jit
 
 import ensue
-from ensue import reference
 from ensue.automata.formula import Op
-from ensue.automata.taking import slow_moves
+from ensue.automata.register_moves import slow_moves
+from ensue.data.events import read_events
+from ensue.engines import reference
 from ensue.errors import EngineError
-from ensue.events import read_events
 from ensue.logic.check import check
 from ensue.plan import Plan
 

@@ -12,8 +12,8 @@ from engines import found_events, plan_of, run_at_once, run_in_pieces
 from strategies import events_table, random_query, random_selecting_query, random_stream
 from without_jit import counted_without_jit
 
-from ensue import reference
-from ensue.events import read_events
+from ensue.data.events import read_events
+from ensue.engines import reference
 from ensue.language.parser import parse_query
 from ensue.language.printer import print_query
 from ensue.logic.check import check

@@ -6,11 +6,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from ensue.events import EventStream
+from ensue.columns.masks import holds
+from ensue.data.events import EventStream
+from ensue.engines.reference.expressions import Events, Expressions, Scope
 from ensue.kernels.keys import KeyNumbers
-from ensue.kernels.masks import holds
 from ensue.language.parser import parse_expression
-from ensue.reference.expressions import Events, Expressions, Scope
 
 COLUMNS = {
     "i": pa.array([0, 1, -3, None, 2**62, -(2**63), 7, 100]),

@@ -12,15 +12,16 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import ensue
-from ensue import engine, reference
-from ensue.events import EventStream, read_events
+from ensue.data.events import EventStream, read_events
+from ensue.engines import reference
+from ensue.engines import whole_tables as engine
+from ensue.engines.judging import finished
 from ensue.kernels import runner as running
 from ensue.kernels.arena import USED
 from ensue.kernels.runner import Runner
 from ensue.language.parser import parse_query
 from ensue.logic.check import Checked, check
 from ensue.plan import Plan
-from ensue.related import finished
 
 _ATOMS = st.sampled_from(["A AS x", "B AS y", "C AS z", "(A OR B) AS w", "A", "B", "ANY"])
 _UPPER, _LOWER = ["[<= 1 s]", "[< 2 s]", "[<= 3 s]"], ["[>= 1 s]", "[> 1 s]", "[>= 2 s]"]

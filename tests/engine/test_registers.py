@@ -14,12 +14,12 @@ import pytest
 from engines import found_events, plan_of
 
 import ensue
-from ensue import reference
 from ensue.automata.build import build
 from ensue.automata.liveness import longest_asked, pruned, shared
-from ensue.automata.taking import slow_moves
+from ensue.automata.register_moves import slow_moves
+from ensue.data.events import EventStream, read_events
+from ensue.engines import reference
 from ensue.errors import EngineError, QueryError
-from ensue.events import EventStream, read_events
 from ensue.kernels.runner import Runner
 from ensue.language.parser import parse_pattern, parse_query
 from ensue.logic.check import check

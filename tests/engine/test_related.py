@@ -10,10 +10,10 @@ import pytest
 from engines import found_events, plan_of, run_at_once, run_in_pieces
 
 import ensue
-from ensue import reference
-from ensue.events import read_events
+from ensue.data.events import read_events
+from ensue.data.schema import Schema
+from ensue.engines import reference
 from ensue.logic.check import check
-from ensue.schema import Schema
 
 PATTERNS = [
     "A AS x ; B AS y FILTER {x} < {y}",

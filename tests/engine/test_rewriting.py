@@ -6,14 +6,14 @@ import pytest
 from running import query_of
 from strategies import events_table, random_pattern, random_stream
 
-from ensue.events import read_events
+from ensue.data.events import read_events
+from ensue.data.partitions import substreams_of
+from ensue.engines.reference.expressions import Events
+from ensue.engines.reference.patterns import Patterns
 from ensue.language import ast
 from ensue.language.parser import parse_pattern
 from ensue.language.printer import print_pattern
 from ensue.logic.scope import always_marked, captured, free
-from ensue.partitions import substreams_of
-from ensue.reference.expressions import Events
-from ensue.reference.patterns import Patterns
 from ensue.rewrite import RULES, rewrite
 from ensue.rewrite.bottom_up import bottom_up
 

@@ -9,11 +9,11 @@ import pytest
 from strategies import events_table, random_query, random_stream
 
 import ensue
-from ensue.events import read_events
+from ensue.data.events import read_events
 from ensue.language.printer import print_query
 from ensue.logic.check import check
 from ensue.pipeline import plan_or_reason
-from ensue.running import RunningQuery
+from ensue.results.running_query import RunningQuery
 
 
 def rows_in_batches(query, table: pa.Table, cuts: list[int], unit: str = "s") -> list[dict]:

@@ -10,13 +10,13 @@ import pytest
 from engines import found_events, plan_of, run_in_pieces
 from strategies import events_table
 
-from ensue import reference
 from ensue.automata.build import select_
 from ensue.automata.build.select_ import Relation, relate
 from ensue.automata.predicates import TypeIs, cells, implied, machines_of, print_guard
 from ensue.automata.splitting import ALL_EVENTS, Splitter
-from ensue.engine import run_plan
-from ensue.events import read_events
+from ensue.data.events import read_events
+from ensue.engines import reference
+from ensue.engines.whole_tables import run_plan
 from ensue.kernels import runner
 from ensue.language.ast import Selector
 from ensue.language.parser import parse_query

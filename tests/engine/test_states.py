@@ -9,15 +9,15 @@ import pyarrow as pa
 import pytest
 from engines import found_events, plan_of
 
+from ensue.data.complex_events import joined
+from ensue.data.events import read_events
+from ensue.data.partitions import key_codes
 from ensue.errors import EngineError
-from ensue.events import read_events
-from ensue.found import joined
 from ensue.kernels.keys import KeyNumbers
 from ensue.kernels.runner import Runner
 from ensue.kernels.state import VERSION
 from ensue.language.parser import parse_query
 from ensue.logic.check import check
-from ensue.partitions import key_codes
 
 sys.path.insert(0, str(Path(__file__).parent / "states"))
 import make as stored

@@ -10,8 +10,8 @@ import pytest
 
 import ensue
 from ensue.logic.check import check
-from ensue.logic.tied import tied
 from ensue.plan import compile_plan
+from ensue.rewrite.tie_equalities import tied
 
 
 def keys_of(text: str) -> list[str]:

@@ -17,24 +17,24 @@ from strategies import Event, events_table, queries, streams
 
 import ensue
 from ensue.algebra import Detector, Recogniser
-from ensue.at_event import AtEvent
+from ensue.algebra.detector import Run
+from ensue.algebra.event_conditions import EventConditions
 from ensue.automata import predicates
 from ensue.automata.build import build
 from ensue.automata.deterministic import DeterministicAutomaton, Step
 from ensue.automata.liveness import pruned, shared
-from ensue.automata.memory import Check, Condition, Since
 from ensue.automata.model import TooLarge
 from ensue.automata.predicates import conjunction
+from ensue.automata.registers import Check, Condition, Since
 from ensue.automata.satisfiable import can_hold
-from ensue.automata.windowed import construct
-from ensue.detector import Run
+from ensue.automata.windowed_determinisation import construct
+from ensue.data.events import read_events
+from ensue.data.partitions import substreams_of
+from ensue.engines.reference.expressions import binary
 from ensue.errors import EngineError
-from ensue.events import read_events
 from ensue.language import ast
 from ensue.language.parser import parse_expression, parse_interval, parse_pattern
 from ensue.language.printer import print_query
-from ensue.partitions import substreams_of
-from ensue.reference.expressions import binary
 
 QUERIES = [
     "SELECT * FROM S WHERE A ; B+ ; C WITHIN 5 EVENTS",
@@ -142,7 +142,7 @@ def test_batches_change_nothing(text: str, monkeypatch: pytest.MonkeyPatch) -> N
     found = MADE[text].detect(table, unit="s")
     assert found.count(None) < len(found)
     for batch in (1, 7):
-        monkeypatch.setattr("ensue.engine.BATCH", batch)
+        monkeypatch.setattr("ensue.engines.whole_tables.BATCH", batch)
         assert detected(MADE[text].query, table) == found
 
 
@@ -172,7 +172,7 @@ def test_one_transition_fits_each_event(text: str, table: pa.Table) -> None:
     query = MADE[text].query.ast
     stream = read_events(table, query.streams, unit="s")
     substreams = substreams_of(stream, [k.attribute for k in query.partition])
-    at = AtEvent(stream, substreams)
+    at = EventConditions(stream, substreams)
     for substream in substreams:
         run = Run(MADE[text].automaton, at)
         for k in substream:

@@ -3,7 +3,7 @@
 import pytest
 
 from ensue.algebra import Detector
-from ensue.automata.printer import print_deterministic
+from ensue.automata.automaton_printer import print_deterministic
 from ensue.errors import EngineError
 
 

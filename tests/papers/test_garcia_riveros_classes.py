@@ -9,9 +9,9 @@ import pytest
 from ensue.automata import predicates
 from ensue.automata.build import build
 from ensue.automata.liveness import pruned, shared
-from ensue.automata.memory import Since, Store
 from ensue.automata.model import Automaton, Builder, Label
 from ensue.automata.predicates import ALWAYS, TypeIs, conjunction
+from ensue.automata.registers import Since, Store
 from ensue.automata.timing.clocks import clocks_of, fewest_clocks, with_window
 from ensue.automata.timing.monotonic import monotonic
 from ensue.automata.timing.synchronous import Answer, synchronous_resets

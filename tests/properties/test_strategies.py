@@ -6,12 +6,12 @@ import strategies
 from hypothesis import given, settings
 from membership import shown, singles
 
+from ensue.data.schema import Schema
 from ensue.language import ast
 from ensue.language.printer import print_query
 from ensue.logic.check import check
 from ensue.logic.functions import AGGREGATES
 from ensue.logic.scope import aggregates_of, bindings, free
-from ensue.schema import Schema
 
 SCHEMA = Schema.of(strategies.EVENT_SCHEMA)
 

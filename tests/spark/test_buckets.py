@@ -19,17 +19,17 @@ from pyspark.sql import Row
 from sparkling import Case, case_of, differences, on_a_clock, rows_of
 from strategies import events_table, random_query, random_stream
 
+from ensue.data.envelope import table_bytes, table_of
+from ensue.data.schema import Schema
 from ensue.errors import EngineError
 from ensue.language.parser import parse_query
 from ensue.language.printer import print_query
 from ensue.logic.check import check
-from ensue.parcel import table_bytes, table_of
 from ensue.pipeline import plan_or_reason
 from ensue.plan import Plan
-from ensue.schema import Schema
 from ensue.spark.recipe import TIE, TIME, TYPE, Recipe
 from ensue.spark.streaming import BucketProcessor
-from ensue.spark.types import arrow_schema, spark_schema
+from ensue.spark.type_mapping import arrow_schema, spark_schema
 
 
 def recipe_of(case: Case) -> Recipe:

@@ -11,9 +11,9 @@ from sparkling import case_of, rows_of
 from strategies import events_table, random_query, random_stream
 
 import ensue
-from ensue import reference
 from ensue.automata.predicates import TypeIs
-from ensue.events import read_events
+from ensue.data.events import read_events
+from ensue.engines import reference
 from ensue.language import ast
 from ensue.language.parser import parse_query
 from ensue.language.printer import print_query

@@ -14,11 +14,11 @@ import pytest
 from fake_state import FakeStore, Timers
 from pyspark.sql import Row
 
+from ensue.data.envelope import table_bytes, table_of
+from ensue.data.schema import Schema
 from ensue.language.parser import parse_query
 from ensue.logic.check import check
-from ensue.parcel import table_bytes, table_of
 from ensue.pipeline import plan_or_reason
-from ensue.schema import Schema
 from ensue.spark.recipe import TIME, TYPE, Recipe
 from ensue.spark.streaming import VERSION, BucketProcessor
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ensue.matches import Matches
+from ensue.results.matches import Matches
 
 #: Of each end, the earliest start and the events that took part.
 Ends = dict[int, tuple[int, tuple[int, ...]]]

@@ -6,16 +6,16 @@ from random import Random
 
 from membership import ComplexEvent
 
-from ensue import engine
-from ensue.deadlines import DeadlineRunner
+from ensue.data.complex_events import ComplexEvents, joined
+from ensue.data.events import EventStream
+from ensue.engines import whole_tables as engine
+from ensue.engines.deadlines import DeadlineRunner
+from ensue.engines.judging import finished
 from ensue.errors import ProblemKind, QueryError
-from ensue.events import EventStream
-from ensue.found import Found, joined
 from ensue.kernels.runner import Runner
 from ensue.logic.check import Checked
 from ensue.plan import Plan
-from ensue.related import finished
-from ensue.running import Engine
+from ensue.results.running_query import Engine
 
 
 def plan_of(checked: Checked, *, rewriting: bool = True) -> Plan | None:
@@ -28,7 +28,7 @@ def plan_of(checked: Checked, *, rewriting: bool = True) -> Plan | None:
         return None
 
 
-def found_events(found: Found) -> list[ComplexEvent]:
+def found_events(found: ComplexEvents) -> list[ComplexEvent]:
     """The matches in their order, as triples of start, end and marks."""
     return [
         (

@@ -9,7 +9,7 @@ from strategies import events_table
 import ensue
 from ensue.language import ast
 from ensue.language.printer import print_query
-from ensue.matches import Matches
+from ensue.results.matches import Matches
 
 
 def query_of(pattern: ast.Pattern) -> ast.Query:

@@ -26,16 +26,16 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import ensue
-from ensue.events import read_events
-from ensue.item_lookback import ItemLookBack
+from ensue.data.events import read_events
+from ensue.engines.item_lookback import ItemLookBack
+from ensue.engines.reference import evaluate
 from ensue.language import ast
 from ensue.language.ast import NANOSECONDS
 from ensue.language.parser import parse_query
 from ensue.logic.check import check
 from ensue.logic.classify import deadline_of
-from ensue.matches import Matches
-from ensue.reference import evaluate
-from ensue.spark.types import spark_schema
+from ensue.results.matches import Matches
+from ensue.spark.type_mapping import spark_schema
 
 #: The place of an event in the stream's order; it tells events apart that are otherwise equal.
 NTH = "nth"

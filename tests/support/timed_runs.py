@@ -15,9 +15,9 @@ from decimal import Decimal
 from fractions import Fraction
 from random import Random
 
-from ensue.automata.memory import Action, Clear, Since, Store
 from ensue.automata.model import Automaton, Builder, Label, Transition
 from ensue.automata.predicates import ALWAYS, TypeIs
+from ensue.automata.registers import Action, Clear, Since, Store
 from ensue.language import ast
 
 #: A type and the seconds since the event before.

@@ -17,9 +17,9 @@ import pytest
 
 import ensue
 from ensue import DataError
-from ensue.events import read_events
-from ensue.sources import read_table
-from ensue.taken import taken
+from ensue.data.events import read_events
+from ensue.data.sources import read_table
+from ensue.results.gathering import taken
 
 ROWS = [{"time": 1, "type": "A", "v": 7}, {"time": 2, "type": "B", "v": 8}, {"time": 5, "type": "A", "v": 9}]
 TABLE = pa.Table.from_pylist(ROWS)

@@ -7,8 +7,8 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from ensue.events import read_events
-from ensue.partitions import partition_codes, substreams_of
+from ensue.data.events import read_events
+from ensue.data.partitions import partition_codes, substreams_of
 
 
 def stream(**columns):

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from ensue.automata.memory import Condition, Register, Store
 from ensue.automata.model import Marks
 from ensue.automata.predicates import Guard
+from ensue.automata.registers import Condition, Register, Store
 from ensue.language import ast
 
 #: What some checks of registers must come to; FALSE is also where a NULL leaves it open.

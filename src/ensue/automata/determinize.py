@@ -14,9 +14,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ensue.automata.memory import NO_ACTIONS, Actions
 from ensue.automata.model import Automaton, Marks
 from ensue.automata.predicates import Predicate
+from ensue.automata.registers import NO_ACTIONS, Actions
 
 Subset = frozenset[int]
 Configuration = tuple[Subset, ...]

@@ -15,10 +15,10 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from ensue.automata.memory import Holds, Register, register_of
+from ensue.automata.registers import Holds, Register, register_of
+from ensue.data.schema import Kind, Schema
 from ensue.language import ast
 from ensue.logic.types import Typing
-from ensue.schema import Kind, Schema
 
 
 class Op(IntEnum):

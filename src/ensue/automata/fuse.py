@@ -15,7 +15,7 @@ def fuse_tests(automaton: Automaton) -> Automaton:
     """The automaton with one test for all that occur in the same guards, and only as what must hold.
 
     >>> from ensue.automata.build import build
-    >>> from ensue.automata.printer import print_automaton
+    >>> from ensue.automata.automaton_printer import print_automaton
     >>> from ensue.language.parser import parse_pattern
     >>> print_automaton(fuse_tests(build(parse_pattern("A AS x FILTER x.v > 1 FILTER x.w > 2"))))
     ['0 -> 1* A & v > 1 AND w > 2 / A, x']

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from ensue.automata.memory import (
+from ensue.automata.model import Automaton, Transition
+from ensue.automata.registers import (
     Action,
     Check,
     Clear,
@@ -23,7 +24,6 @@ from ensue.automata.memory import (
     formulas_of,
     writes_of,
 )
-from ensue.automata.model import Automaton, Transition
 from ensue.language import ast
 
 Registers = frozenset[Register]
@@ -81,7 +81,7 @@ def pruned(automaton: Automaton) -> Automaton:
     """The automaton without stores that nothing reads and without clearing what is clear.
 
     >>> from ensue.automata.build import build
-    >>> from ensue.automata.printer import print_automaton
+    >>> from ensue.automata.automaton_printer import print_automaton
     >>> from ensue.language.parser import parse_pattern
     >>> pattern = parse_pattern("A AS x ;[<= 1 s] B AS y FILTER x.id = y.id")
     >>> print("\\n".join(print_automaton(pruned(build(pattern)))))

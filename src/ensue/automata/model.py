@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
-from ensue.automata.memory import NO_ACTIONS, Action, Actions, Register
 from ensue.automata.predicates import Guard
+from ensue.automata.registers import NO_ACTIONS, Action, Actions, Register
 
 Marks = frozenset[str]
 NO_MARKS: Marks = frozenset()

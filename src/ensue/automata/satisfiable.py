@@ -17,8 +17,8 @@ from collections.abc import Hashable, Iterable
 from fractions import Fraction
 
 from ensue.automata.deterministic import Outcomes, age
-from ensue.automata.memory import Check, Since
 from ensue.automata.predicates import Guard, Test
+from ensue.automata.registers import Check, Since
 from ensue.language import ast
 from ensue.logic.classify import conjuncts_of
 

@@ -10,12 +10,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ensue.automata.predicates import Machine, Predicate, Test, TypeIs, machines_of
+from ensue.columns.lookback import LookBack, spell_out
+from ensue.columns.masks import Mask, holds
+from ensue.data.events import numbers, one_chunk
 from ensue.errors import EngineError
-from ensue.events import numbers, one_chunk
 from ensue.kernels.jit import kernel
-from ensue.kernels.lookback import LookBack, spell_out
 from ensue.kernels.machines import RunningMachine, States
-from ensue.kernels.masks import Mask, holds
 from ensue.language import ast
 
 Words = npt.NDArray[Any]  # of unsigned integers, as large as the predicates need

@@ -39,7 +39,7 @@ from ensue.kernels.evaluate import (
     write,
 )
 from ensue.kernels.jit import kernel
-from ensue.kernels.remember import Columns
+from ensue.kernels.register_steps import Columns
 from ensue.kernels.waiting_lists import queued, ripe
 
 
@@ -61,7 +61,7 @@ def advance(
     scratch: Any,
     stack: ClockStack,
     output: Output,
-    registers: Any,
+    progress: Any,
     batch: Batch,
     rules: Rules,
     report_from: int,
@@ -79,26 +79,26 @@ def advance(
     positions, base, sparse = batch.positions, batch.base, len(batch.positions) > 0
     keyed, share, share_mask, consume = rules.keyed, rules.share, rules.share_mask, rules.consume
     total = len(classes)
-    i = registers[CURSOR]
+    i = progress[CURSOR]
     while i < total:
         k = keys[i] if keyed else 0
         if k & share_mask != share:
             i += 1
             continue
-        if consume == CONSUME_ANY and epoch[k] != registers[EPOCH]:
+        if consume == CONSUME_ANY and epoch[k] != progress[EPOCH]:
             restart(configuration, slots, k)
-            epoch[k] = registers[EPOCH]
+            epoch[k] = progress[EPOCH]
         p = program[configuration[k], classes[i]]
         if p == NO_CHANGE:
             i += 1
             continue
         if p == UNKNOWN:
-            registers[CURSOR] = i
+            progress[CURSOR] = i
             return NEEDS_PROGRAM
         first, last = first_move[p], first_move[p + 1]
         if used[USED] + (last - first) * NODES_A_MOVE > len(nodes):
-            registers[NEEDED] = (last - first) * NODES_A_MOVE
-            registers[CURSOR] = i
+            progress[NEEDED] = (last - first) * NODES_A_MOVE
+            progress[CURSOR] = i
             return NEEDS_NODES
         position = positions[i] if sparse else base + i
         if first_report[p + 1] > first_report[p] and position >= report_from:
@@ -111,7 +111,7 @@ def advance(
                 bounds,
                 stack,
                 output,
-                registers,
+                progress,
                 batch.columns,
                 rules.limit,
                 p,
@@ -119,13 +119,13 @@ def advance(
                 position,
             )
             if status != DONE:
-                registers[CURSOR] = i
+                progress[CURSOR] = i
                 return status
-        if consume != CONSUME_NONE and registers[REPORTED] > 0:
+        if consume != CONSUME_NONE and progress[REPORTED] > 0:
             if consume == CONSUME_ANY:
-                registers[EPOCH] += 1
+                progress[EPOCH] += 1
             restart(configuration, slots, k)
-            epoch[k] = registers[EPOCH]
+            epoch[k] = progress[EPOCH]
         else:
             fresh = used[USED]
             previous = NOTHING
@@ -174,9 +174,9 @@ def advance(
             if configuration[k] != after[p]:
                 configuration[k] = after[p]
                 slots[k, width[p] :] = NOTHING
-        registers[REPORTED] = 0
+        progress[REPORTED] = 0
         i += 1
-    registers[CURSOR] = i
+    progress[CURSOR] = i
     return DONE
 
 
@@ -190,7 +190,7 @@ def _report(
     bounds: Any,
     stack: ClockStack,
     output: Output,
-    registers: Any,
+    progress: Any,
     columns: Columns,
     limit: int,
     p: int,
@@ -207,8 +207,8 @@ def _report(
     pending, pending_depth, pending_low, path = stack.node, stack.depth, stack.low, stack.path
     start, end, offset, marked, mark = output.start, output.end, output.offset, output.position, output.mark
     lower = steps.lower
-    reporting, stacked, reported = registers[REPORTING], registers[STACKED], registers[REPORTED]
-    match, place = registers[MATCHES], registers[POSITIONS]
+    reporting, stacked, reported = progress[REPORTING], progress[STACKED], progress[REPORTED]
+    match, place = progress[MATCHES], progress[POSITIONS]
     status = DONE
     while status == DONE:
         if stacked == 0:
@@ -264,6 +264,6 @@ def _report(
             elif not lower:
                 low = max(low, bounds[node])
             node = child
-    registers[REPORTING], registers[STACKED], registers[REPORTED] = reporting, stacked, reported
-    registers[MATCHES], registers[POSITIONS] = match, place
+    progress[REPORTING], progress[STACKED], progress[REPORTED] = reporting, stacked, reported
+    progress[MATCHES], progress[POSITIONS] = match, place
     return status

@@ -39,7 +39,7 @@ class ClockEvaluator(Evaluator):
             self._scratch,
             self._pending,
             self._output,
-            self.registers,
+            self.progress,
             batch,
             self.rules,
             report_from,
@@ -52,7 +52,7 @@ class ClockEvaluator(Evaluator):
     def collect(self, position: int) -> None:
         """Keeps only what a run could still become a match with."""
         if self.rules.consume == evaluate.CONSUME_ANY:
-            self.partitions.slots[self.partitions.epoch != self.registers[evaluate.EPOCH]] = NOTHING
+            self.partitions.slots[self.partitions.epoch != self.progress[evaluate.EPOCH]] = NOTHING
         slots, arena = self.partitions.slots, self.arena
         if self._clock.steps.lower:
             waiting_lists.collect(arena.node, arena.second, arena.used, slots)

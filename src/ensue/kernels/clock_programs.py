@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from ensue.automata.determinize import Configuration, Program
 from ensue.automata.liveness import analysed
-from ensue.automata.memory import Actions, conditions_of, writes_of
 from ensue.automata.model import Automaton
+from ensue.automata.registers import Actions, conditions_of, writes_of
 from ensue.automata.timing.one_clock import has_lower_bounds
 from ensue.kernels.growing import Growing
 

@@ -6,7 +6,7 @@ import pickle
 from functools import cache
 from pathlib import Path
 
-from ensue.events import log
+from ensue.data.events import log
 from ensue.kernels import evaluate
 
 

@@ -32,10 +32,10 @@ from ensue.kernels.arena import (
 from ensue.kernels.earliest import TOO_DEEP as TOO_DEEP_TO_FIND
 from ensue.kernels.earliest import add_rungs, earliest_start, with_start
 from ensue.kernels.jit import at, kernel
-from ensue.kernels.ordered import NODES_A_CALL
-from ensue.kernels.remember import Columns, Memory, prepare
+from ensue.kernels.participants import ENDS_NOTHING, NO_ROOM, TOO_DEEP, put_in_order, walk
+from ensue.kernels.register_steps import Columns, Memory, prepare
 from ensue.kernels.select import CHOOSE_ALL, CHOOSE_MAX, compare, keep_best
-from ensue.kernels.unite import ENDS_NOTHING, NO_ROOM, TOO_DEEP, put_in_order, walk
+from ensue.kernels.value_trees import NODES_A_CALL
 
 # Why the evaluator stopped.
 DONE, NEEDS_PROGRAM, NEEDS_NODES, NEEDS_OUTPUT, NEEDS_STACK = 0, 1, 2, 3, 4
@@ -43,10 +43,10 @@ DONE, NEEDS_PROGRAM, NEEDS_NODES, NEEDS_OUTPUT, NEEDS_STACK = 0, 1, 2, 3, 4
 # Entries of the program table that are no program.
 UNKNOWN, NO_CHANGE = -1, 0
 
-# The registers: where the evaluator is.
+# The progress of the evaluator: where it is in a batch.
 CURSOR, REPORTING, NODE, DEPTH, STACKED, REPORTED, EPOCH, MATCHES, POSITIONS, NEEDED, PREPARED, WALK = range(12)
 RUNGS, START = 12, 13
-REGISTERS = 14
+PROGRESS = 14
 
 # CONSUME BY
 CONSUME_NONE, CONSUME_PARTITION, CONSUME_ANY = 0, 1, 2
@@ -137,7 +137,7 @@ def advance(
     scratch: Any,
     stack: Stack,
     output: Output,
-    registers: Any,
+    progress: Any,
     batch: Batch,
     rules: Rules,
     report_from: int,
@@ -164,15 +164,15 @@ def advance(
     keyed, share, share_mask, consume = rules.keyed, rules.share, rules.share_mask, rules.consume
     counted = rules.counted
     total = len(classes)
-    i = registers[CURSOR]
+    i = progress[CURSOR]
     while i < total:
         k = keys[at(i)] if keyed else 0
         if k & share_mask != share:
             i += 1
             continue
-        if consume == CONSUME_ANY and epoch[k] != registers[EPOCH]:
+        if consume == CONSUME_ANY and epoch[k] != progress[EPOCH]:
             restart(configuration, slots, k)
-            epoch[k] = registers[EPOCH]
+            epoch[k] = progress[EPOCH]
         p = program[at(configuration[at(k)]), at(classes[at(i)])]
         if p == NO_CHANGE:
             if counted:
@@ -180,18 +180,18 @@ def advance(
             i += 1
             continue
         if p == UNKNOWN:
-            registers[CURSOR] = i
+            progress[CURSOR] = i
             return NEEDS_PROGRAM
         first, last = first_move[at(p)], first_move[at(p + 1)]
         if memory is None and used[USED] + (last - first) * NODES_A_MOVE > len(nodes):
-            registers[NEEDED] = (last - first) * NODES_A_MOVE
-            registers[CURSOR] = i
+            progress[NEEDED] = (last - first) * NODES_A_MOVE
+            progress[CURSOR] = i
             return NEEDS_NODES
 
         position = positions[at(i)] if sparse else base + i
         rank = count[at(k)] if counted else position
         stamp, second, low, low_second = _window(times, rules.events, rules.ticks, i, rank)
-        if memory is not None and registers[PREPARED] == 0:
+        if memory is not None and progress[PREPARED] == 0:
             prepared = prepare(
                 nodes,
                 seconds,
@@ -218,10 +218,10 @@ def advance(
                 low_second,
             )
             if not prepared:
-                registers[NEEDED] = max(2 * registers[NEEDED], 2 * NODES_A_CALL)
-                registers[CURSOR] = i
+                progress[NEEDED] = max(2 * progress[NEEDED], 2 * NODES_A_CALL)
+                progress[CURSOR] = i
                 return NEEDS_NODES
-            registers[PREPARED] = 1
+            progress[PREPARED] = 1
         if first_report[at(p + 1)] > first_report[at(p)] and position >= report_from:
             if memory is None:
                 report_source, sources, row = tables.report_source, slots, k
@@ -238,7 +238,7 @@ def advance(
                     seconds,
                     stack,
                     output,
-                    registers,
+                    progress,
                     p,
                     position,
                     low,
@@ -255,7 +255,7 @@ def advance(
                     used,
                     stack,
                     output,
-                    registers,
+                    progress,
                     rules,
                     p,
                     position,
@@ -263,11 +263,11 @@ def advance(
                     low_second,
                 )
             if status != DONE:
-                registers[CURSOR] = i
+                progress[CURSOR] = i
                 return status
-            if rules.choose != CHOOSE_ALL and registers[REPORTED] > 0:
-                matches = registers[MATCHES]
-                done = matches - registers[REPORTED]
+            if rules.choose != CHOOSE_ALL and progress[REPORTED] > 0:
+                matches = progress[MATCHES]
+                done = matches - progress[REPORTED]
                 kept = keep_best(
                     output.start,
                     output.end,
@@ -280,14 +280,14 @@ def advance(
                     rules.hidden,
                     rules.limit,
                 )
-                registers[REPORTED] = kept - done
-                registers[MATCHES], registers[POSITIONS] = kept, output.offset[kept]
-        if consume != CONSUME_NONE and registers[REPORTED] > 0:
+                progress[REPORTED] = kept - done
+                progress[MATCHES], progress[POSITIONS] = kept, output.offset[kept]
+        if consume != CONSUME_NONE and progress[REPORTED] > 0:
             # All open runs started at or before this event: none may be reported any more.
             if consume == CONSUME_ANY:
-                registers[EPOCH] += 1
+                progress[EPOCH] += 1
             restart(configuration, slots, k)
-            epoch[k] = registers[EPOCH]
+            epoch[k] = progress[EPOCH]
         else:
             # The update: extends and joins the partial matches as the program says; constant time an event.
             # Whether a list is still alive is as good as random, and a wrong guess of the processor costs more than
@@ -328,13 +328,13 @@ def advance(
             if configuration[at(k)] != after[at(p)]:
                 configuration[at(k)] = after[at(p)]
                 slots[k, width[p] :] = NOTHING
-        registers[REPORTED] = 0
+        progress[REPORTED] = 0
         if memory is not None:
-            registers[PREPARED] = registers[NEEDED] = 0
+            progress[PREPARED] = progress[NEEDED] = 0
         if counted:
             count[at(k)] += 1
         i += 1
-    registers[CURSOR] = i
+    progress[CURSOR] = i
     return DONE
 
 
@@ -369,7 +369,7 @@ def _report(
     used: Any,
     stack: Stack,
     output: Output,
-    registers: Any,
+    progress: Any,
     rules: Rules,
     p: int,
     position: int,
@@ -379,7 +379,7 @@ def _report(
     """Writes every complex event that ends here; resumes an enumeration that was cut short.
 
     REPORTING counts the reports of the program that were begun, NODE is the list to visit next; they and the rest of
-    the enumeration's state are kept in local variables and put into the registers when it is left.
+    the enumeration's state are kept in local variables and put into `progress` when it is left.
     """
     choose = rules.choose
     limit = rules.limit if choose == CHOOSE_ALL else 0  # a choice comes before it
@@ -388,18 +388,18 @@ def _report(
     reports = tables.first_report[at(p + 1)] - first
     pending, pending_depth, path = stack.node, stack.depth, stack.path
     start, end, offset, marked, mark = output.start, output.end, output.offset, output.position, output.mark
-    reporting, node, depth = registers[REPORTING], registers[NODE], registers[DEPTH]
-    stacked, reported = registers[STACKED], registers[REPORTED]
-    match, place = registers[MATCHES], registers[POSITIONS]
+    reporting, node, depth = progress[REPORTING], progress[NODE], progress[DEPTH]
+    stacked, reported = progress[STACKED], progress[REPORTED]
+    match, place = progress[MATCHES], progress[POSITIONS]
     if (
         rules.earliest
         and reporting == 0
         and not _found_start(
-            report_source, first, first + reports, slots, k, nodes, seconds, used, stack, registers, low, low_second
+            report_source, first, first + reports, slots, k, nodes, seconds, used, stack, progress, low, low_second
         )
     ):
         return NEEDS_STACK
-    only, ladder = registers[START], stack.ladder
+    only, ladder = progress[START], stack.ladder
     status = DONE
     while True:
         if node == NOTHING:
@@ -471,9 +471,9 @@ def _report(
         else:
             node = child
             depth += 1
-    registers[REPORTING], registers[NODE], registers[DEPTH] = reporting, node, depth
-    registers[STACKED], registers[REPORTED] = stacked, reported
-    registers[MATCHES], registers[POSITIONS] = match, place
+    progress[REPORTING], progress[NODE], progress[DEPTH] = reporting, node, depth
+    progress[STACKED], progress[REPORTED] = stacked, reported
+    progress[MATCHES], progress[POSITIONS] = match, place
     return status
 
 
@@ -488,13 +488,13 @@ def _found_start(
     seconds: Any,
     used: Any,
     stack: Stack,
-    registers: Any,
+    progress: Any,
     low: int,
     low_second: int,
 ) -> bool:
     """Puts into START where the earliest match of this end starts; False where the stack is too short for it."""
-    add_rungs(nodes, stack.ladder, registers[RUNGS], used[USED])
-    registers[RUNGS] = used[USED]
+    add_rungs(nodes, stack.ladder, progress[RUNGS], used[USED])
+    progress[RUNGS] = used[USED]
     start = NOTHING
     for r in range(first, last):
         source = report_source[r]
@@ -504,7 +504,7 @@ def _found_start(
             )
             if start == TOO_DEEP_TO_FIND:
                 return False
-    registers[START] = start
+    progress[START] = start
     return True
 
 
@@ -518,17 +518,17 @@ def _report_union(
     seconds: Any,
     stack: Stack,
     output: Output,
-    registers: Any,
+    progress: Any,
     p: int,
     position: int,
     low: int,
     low_second: int,
 ) -> int:
     """Writes the events of all complex events that end here as one; begun again from the first where room was short."""
-    match, place = registers[MATCHES], registers[POSITIONS]
+    match, place = progress[MATCHES], progress[POSITIONS]
     if match == len(output.start):
         return NEEDS_OUTPUT
-    registers[WALK] += 1
+    progress[WALK] += 1
     end = walk(
         report_source,
         tables.report_mark,
@@ -540,7 +540,7 @@ def _report_union(
         seconds,
         stack.node,
         stack.seen,
-        registers[WALK],
+        progress[WALK],
         output.start,
         match,
         output.position,
@@ -557,7 +557,7 @@ def _report_union(
         end = put_in_order(output.position, place, end)
         output.end[match] = position
         output.offset[match + 1] = end
-        registers[MATCHES], registers[POSITIONS], registers[REPORTED] = match + 1, end, 1
+        progress[MATCHES], progress[POSITIONS], progress[REPORTED] = match + 1, end, 1
     return DONE
 
 

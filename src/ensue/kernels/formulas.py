@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ensue.automata.formula import Formula, Op
-from ensue.automata.memory import Register
+from ensue.automata.registers import Register
 from ensue.kernels.jit import kernel
-from ensue.kernels.ordered import NULL, UNSET
+from ensue.kernels.value_trees import NULL, UNSET
 from ensue.language import ast
 
 _GREATEST = np.iinfo(np.int64).max

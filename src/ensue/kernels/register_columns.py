@@ -15,18 +15,18 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ensue.automata.memory import Check, Register, Since
+from ensue.automata.registers import Check, Register, Since
+from ensue.columns.masks import values_of
+from ensue.data.events import EventStream, integers, one_chunk
+from ensue.data.schema import Kind, is_short_decimal, value_type
 from ensue.errors import EngineError
-from ensue.events import EventStream, integers, one_chunk
 from ensue.kernels.keys import TextNumbers, numbered_texts
-from ensue.kernels.masks import values_of
-from ensue.kernels.ordered import LEAST, NULL
-from ensue.kernels.remember import Columns
+from ensue.kernels.register_steps import Columns
+from ensue.kernels.value_trees import LEAST, NULL
 from ensue.language import ast
-from ensue.schema import Kind, is_short_decimal, value_type
 
 if TYPE_CHECKING:
-    from ensue.kernels.memory_programs import MemoryPrograms
+    from ensue.kernels.register_programs import RegisterPrograms
 
 Integers = npt.NDArray[np.int64]
 _GREATEST = int(np.iinfo(np.int64).max)
@@ -37,7 +37,7 @@ NO_COLUMNS = Columns(_NONE, _NONE, _NONE, _NONE)
 class RegisterColumns:
     """Makes the columns of each batch. Texts are numbered as they occur, for all registers alike."""
 
-    def __init__(self, memory: MemoryPrograms, tick: int | None) -> None:
+    def __init__(self, memory: RegisterPrograms, tick: int | None) -> None:
         self._checks, self._stores = memory.checks, memory.stores
         self._computed, self._terms = memory.computed, memory.terms
         self._tick = tick

@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from ensue.automata.build.project import HIDDEN
 from ensue.automata.determinize import Determinizer
+from ensue.data.complex_events import ComplexEvents, Piece
+from ensue.data.events import EventStream, one_chunk
 from ensue.errors import EngineError
-from ensue.events import EventStream, one_chunk
-from ensue.found import Found, Piece
 from ensue.kernels import evaluate
 from ensue.kernels.arena import EVENT, MARK_BITS, NOTHING, TREE, USED, Arena, collect, grown, new_arena
 from ensue.kernels.classes import Classes, Classifier, Codes, take_busy
@@ -21,12 +21,12 @@ from ensue.kernels.earliest import WIDTH as LADDER
 from ensue.kernels.evaluate import Batch, Output, Partitions, Rules, Stack
 from ensue.kernels.jit import read_only
 from ensue.kernels.keys import KeyNumbers
-from ensue.kernels.memory_programs import MemoryPrograms
-from ensue.kernels.ordered import DEEPEST, LEAST
 from ensue.kernels.programs import MoveNotes, Programs
 from ensue.kernels.register_columns import RegisterColumns
-from ensue.kernels.remember import Memory, Spine
+from ensue.kernels.register_programs import RegisterPrograms
+from ensue.kernels.register_steps import Memory, Spine
 from ensue.kernels.select import CHOOSE, CHOOSE_ALL
+from ensue.kernels.value_trees import DEEPEST, LEAST
 from ensue.language import ast
 from ensue.plan import Plan
 
@@ -58,7 +58,7 @@ class Reader:
         self.keys = KeyNumbers([k.attribute for k in plan.query.partition])
         self.classifier = Classifier(plan.predicates, given)
         self._determinizer = Determinizer(plan.automaton, plan.predicates, plan.marks, plan.actions)
-        self.columns = RegisterColumns(MemoryPrograms(plan), tick)
+        self.columns = RegisterColumns(RegisterPrograms(plan), tick)
         self._timed = plan.on_one_clock or plan.window.ticks(tick) is not None
         self._counted = _counted(plan)
         self._idle = np.zeros(0, dtype=np.bool_)  # of each class
@@ -147,15 +147,15 @@ class Evaluator:
         )
         self._scratch = np.empty(0, dtype=np.int64)
         self.partitions = Partitions(_NOTHING.astype(np.int32), np.zeros((0, 1), dtype=np.int64), _NOTHING, _NOTHING)
-        self.registers = np.zeros(evaluate.REGISTERS, dtype=np.int64)
-        self.registers[evaluate.NODE] = NOTHING
+        self.progress = np.zeros(evaluate.PROGRESS, dtype=np.int64)
+        self.progress[evaluate.NODE] = NOTHING
         self.latest = int(evaluate.NO_BOUND)  # the time of the last event seen
         self._output = _new_output(_FIRST_OUTPUT)
 
     def _prepare(self, tick: int | None) -> tuple[Arena, MoveNotes | None]:
         """Makes the match structure and what belongs to it, and what is noted of moves beside their sources."""
         registers = len(self.plan.automaton.registers)
-        self._memory = MemoryPrograms(self.plan) if registers else None
+        self._memory = RegisterPrograms(self.plan) if registers else None
         self._key, self._first, self._last = (np.empty(registers, dtype=np.int64) for _ in range(3))
         self._way, self._walk = (np.empty(DEEPEST, dtype=np.int64) for _ in range(2))
         self._spine = Spine(
@@ -169,10 +169,10 @@ class Evaluator:
         second = self.plan.window.events is not None and self.plan.window.ticks(tick) is not None
         return new_arena(FIRST_NODES, second=second, registers=registers), self._memory
 
-    def step(self, batch: Batch, report_from: int = 0) -> Found:
+    def step(self, batch: Batch, report_from: int = 0) -> ComplexEvents:
         """The matches that end in the batch, at the position `report_from` or later."""
         self._grow_partitions(len(self._reader.keys) if self.rules.keyed else 1)
-        self.registers[evaluate.CURSOR] = 0
+        self.progress[evaluate.CURSOR] = 0
         pieces: list[Piece] = []
         while True:
             if len(self._scratch) < self.partitions.slots.shape[1]:
@@ -184,14 +184,14 @@ class Evaluator:
         if len(batch.times):
             self.latest = int(batch.times[-1])
         pieces.append(self._take_output())
-        return Found(tuple(pieces), self.plan.marks)
+        return ComplexEvents(tuple(pieces), self.plan.marks)
 
     def _advance(self, batch: Batch, report_from: int) -> int:
         if self.rules.union and len(self._stack.seen) < len(self.arena.node):
             self._stack = self._stack._replace(seen=np.zeros(len(self.arena.node), dtype=np.int64))
         if self.rules.earliest and len(self._stack.ladder) < len(self.arena.node):
             self._stack = self._stack._replace(ladder=np.empty((len(self.arena.node), LADDER), dtype=np.int64))
-            self.registers[evaluate.RUNGS] = 0
+            self.progress[evaluate.RUNGS] = 0
         status: int = evaluate.advance(
             self.programs.tables(),
             self.arena,
@@ -199,7 +199,7 @@ class Evaluator:
             self._scratch,
             self._stack,
             self._output,
-            self.registers,
+            self.progress,
             batch,
             self.rules,
             report_from,
@@ -248,21 +248,21 @@ class Evaluator:
 
     def _check_output(self, pieces: list[Piece]) -> None:
         """Refuses more than memory can be expected to hold, while there is still some left to say so."""
-        written = int(self.registers[evaluate.POSITIONS])
+        written = int(self.progress[evaluate.POSITIONS])
         if written + sum(len(p.position) for p in pieces) > MOST_MARKED:
             if self.rules.union:
                 raise EngineError(
                     f"more than {MOST_MARKED:,} events took part in the matches that end at those of one batch: bound "
                     "them with WITHIN"
                 )
-            matches = int(self.registers[evaluate.MATCHES]) + sum(len(p.start) for p in pieces)
+            matches = int(self.progress[evaluate.MATCHES]) + sum(len(p.start) for p in pieces)
             raise EngineError(
                 f"one batch of events has more than {matches:,} matches: bound them with WITHIN, with LIMIT, or with a "
                 "selector such as SELECT NEXT"
             )
 
     def _learn(self, batch: Batch) -> None:
-        cursor = self.registers[evaluate.CURSOR]
+        cursor = self.progress[evaluate.CURSOR]
         k = batch.partitions[cursor] if self.rules.keyed else 0
         if self.programs.full:
             self.partitions.configuration[:] = self.programs.forget(self.partitions.configuration)
@@ -271,13 +271,13 @@ class Evaluator:
 
     def _make_room(self, batch: Batch) -> None:
         """Drops the nodes that no window holds any more; where that is not enough, makes the structure larger."""
-        cursor = int(self.registers[evaluate.CURSOR])
+        cursor = int(self.progress[evaluate.CURSOR])
         if len(batch.times):
             self.latest = int(batch.times[cursor])
         self.collect(int(batch.positions[cursor]) if len(batch.positions) else batch.base + cursor)
         used, room = int(self.arena.used[USED]), len(self.arena.node)
         # Half of the room stays free, and as much as the partitions that each collection looks at, so that it pays.
-        needed = max(2 * used, used + int(self.registers[evaluate.NEEDED]), 2 * len(self.partitions.configuration))
+        needed = max(2 * used, used + int(self.progress[evaluate.NEEDED]), 2 * len(self.partitions.configuration))
         if needed > room:
             self.arena = grown(self.arena, max(needed, 2 * room))
 
@@ -297,10 +297,10 @@ class Evaluator:
     def collect(self, position: int) -> None:
         """Keeps only what the next event, at this position, could still be joined with."""
         if self.rules.consume == evaluate.CONSUME_ANY:
-            self.partitions.slots[self.partitions.epoch != self.registers[evaluate.EPOCH]] = NOTHING
+            self.partitions.slots[self.partitions.epoch != self.progress[evaluate.EPOCH]] = NOTHING
         arena = self.arena
         collect(arena.node, arena.second, arena.used, arena.values, self.partitions.slots, *self._lows(position))
-        self.registers[evaluate.RUNGS] = 0  # the nodes have other numbers now
+        self.progress[evaluate.RUNGS] = 0  # the nodes have other numbers now
 
     def drop_texts(self) -> None:
         """Forgets the texts that no run has stored; those that stay keep their order, so that the trees do."""
@@ -346,13 +346,13 @@ class Evaluator:
 
     def _renew_output(self, pieces: list[Piece]) -> None:
         """Hands over what is written, or takes a larger buffer. The candidates of a choice to come stay together."""
-        old, matches, events = self._output, *(int(self.registers[r]) for r in (evaluate.MATCHES, evaluate.POSITIONS))
-        candidates = int(self.registers[evaluate.REPORTED]) if self.rules.choose != CHOOSE_ALL else 0
+        old, matches, events = self._output, *(int(self.progress[r]) for r in (evaluate.MATCHES, evaluate.POSITIONS))
+        candidates = int(self.progress[evaluate.REPORTED]) if self.rules.choose != CHOOSE_ALL else 0
         done = matches - candidates
         first = int(old.offset[done])
         size = 2 * len(old.position)
         if done:
-            self.registers[[evaluate.MATCHES, evaluate.POSITIONS]] = done, first
+            self.progress[[evaluate.MATCHES, evaluate.POSITIONS]] = done, first
             pieces.append(self._take_output())
             size = max(min(size, _MOST_OUTPUT), 2 * (events - first), 4 * candidates)
         self._output = new = _new_output(size)
@@ -361,13 +361,13 @@ class Evaluator:
         new.offset[: candidates + 1] = old.offset[done : matches + 1] - first
         new.position[: events - first] = old.position[first:events]
         new.mark[: events - first] = old.mark[first:events]
-        self.registers[[evaluate.MATCHES, evaluate.POSITIONS]] = candidates, events - first
+        self.progress[[evaluate.MATCHES, evaluate.POSITIONS]] = candidates, events - first
 
     def _take_output(self) -> Piece:
         """What was written so far. Full buffers are handed over, small ones copied and used again."""
-        matches, events = (int(self.registers[r]) for r in (evaluate.MATCHES, evaluate.POSITIONS))
+        matches, events = (int(self.progress[r]) for r in (evaluate.MATCHES, evaluate.POSITIONS))
         out = self._output
-        self.registers[[evaluate.MATCHES, evaluate.POSITIONS]] = 0
+        self.progress[[evaluate.MATCHES, evaluate.POSITIONS]] = 0
         whole = Piece(out.start, out.end, out.offset, out.position, out.mark)
         if 2 * events > len(out.position):
             self._output = _new_output(len(out.position))
@@ -411,7 +411,7 @@ class Runner:
         #: What a saved state must have been made with: the query, its automaton, the unit of its times.
         self.fingerprint = f"{plan.fingerprint}:{tick}"
 
-    def push(self, events: EventStream) -> Found:
+    def push(self, events: EventStream) -> ComplexEvents:
         """The matches that end in these events, which follow those of earlier calls."""
         found = self.evaluator.step(self.reader.read(events, self.position))
         self.position += len(events)

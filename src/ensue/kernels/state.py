@@ -61,7 +61,7 @@ def save(runner: Runner) -> bytes:
         "query": runner.fingerprint,
         "position": runner.position,
         "latest": evaluator.latest,
-        "registered_epoch": int(evaluator.registers[evaluate.EPOCH]),
+        "registered_epoch": int(evaluator.progress[evaluate.EPOCH]),
         "configurations": [[sorted(s) for s in evaluator.programs.configurations[c]] for c in in_use],
         "arrays": [[name, a.dtype.name, a.shape] for name, a in arrays.items()],
     }
@@ -110,7 +110,7 @@ def _put(runner: Runner, header: dict[str, Any], arrays: dict[str, Any]) -> None
     evaluator, reader = runner.evaluator, runner.reader
     runner.position = header["position"]
     evaluator.latest = header["latest"]
-    evaluator.registers[evaluate.EPOCH] = header["registered_epoch"]
+    evaluator.progress[evaluate.EPOCH] = header["registered_epoch"]
     # The programs that were learned stay: other states of the query are in the same configurations, by and large.
     known = [evaluator.programs.number(tuple(map(frozenset, c))) for c in header["configurations"]]
     slots = arrays["slots"].copy()
@@ -121,7 +121,7 @@ def _put(runner: Runner, header: dict[str, Any], arrays: dict[str, Any]) -> None
         _or_zeros(arrays["epoch"], len(slots)),
     )
     evaluator.arena = _arena(arrays, evaluator.arena)
-    evaluator.registers[evaluate.RUNGS] = 0
+    evaluator.progress[evaluate.RUNGS] = 0
     if evaluator.arena.values.shape[1] > 1:
         reader.columns.texts.use(arrays["text"], arrays["text_end"])
     for i, machine in enumerate(reader.classifier.machines):

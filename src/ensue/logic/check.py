@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ensue.data.schema import Kind, Schema
 from ensue.errors import Problem, ProblemKind, QueryError, Span, did_you_mean, listed
 from ensue.language import ast
 from ensue.language.printer import print_expression, print_interval
@@ -12,7 +13,6 @@ from ensue.logic.check_filters import ITEMS, aggregate_problems, expression_prob
 from ensue.logic.outputs import Output, outputs
 from ensue.logic.scope import Bindings, bindings, free, is_aggregate
 from ensue.logic.types import Typing
-from ensue.schema import Kind, Schema
 
 
 @dataclass(frozen=True)

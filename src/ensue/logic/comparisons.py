@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from ensue.data.schema import Kind, Schema
 from ensue.language import ast
 from ensue.logic.classify import conjuncts_of
 from ensue.logic.scope import (
@@ -25,7 +26,6 @@ from ensue.logic.scope import (
 )
 from ensue.logic.types import Typing
 from ensue.logic.window import looks_back
-from ensue.schema import Kind, Schema
 
 #: Each operator, and the one with its sides exchanged.
 MIRRORED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}

@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ensue.schema import BOOLEAN, FLOAT, INTEGER, STRING, Kind, ValueType
+from ensue.data.schema import BOOLEAN, FLOAT, INTEGER, STRING, Kind, ValueType
 
 ANY_KIND = frozenset(Kind)
 NUMBER = frozenset((Kind.INTEGER, Kind.FLOAT, Kind.NULL))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ensue.data.schema import ValueType
 from ensue.errors import Span
 from ensue.language import ast
 from ensue.logic.scope import bindings, named_in
 from ensue.logic.types import Typing
-from ensue.schema import ValueType
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,7 @@ import itertools
 
 import pyarrow as pa
 
-from ensue.errors import Problem, ProblemKind, did_you_mean, listed
-from ensue.language import ast
-from ensue.language.printer import print_expression
-from ensue.logic.functions import AGGREGATES, FUNCTIONS, SPECIAL, common_type
-from ensue.schema import (
+from ensue.data.schema import (
     BOOLEAN,
     FLOAT,
     INTEGER,
@@ -22,6 +18,10 @@ from ensue.schema import (
     is_short_decimal,
     timestamp_literal,
 )
+from ensue.errors import Problem, ProblemKind, did_you_mean, listed
+from ensue.language import ast
+from ensue.language.printer import print_expression
+from ensue.logic.functions import AGGREGATES, FUNCTIONS, SPECIAL, common_type
 
 _LITERALS = {
     ast.LiteralType.NULL: NULL,

@@ -12,10 +12,11 @@ from ensue.automata.build import Unsupported, build, project, select_, strict
 from ensue.automata.formula import Formula, NoInstruction, formula_of, kind_of
 from ensue.automata.fuse import fuse_tests
 from ensue.automata.liveness import pruned, shared
-from ensue.automata.memory import NO_ACTIONS, Actions, Check, Holds, Register, Store, formulas_of
 from ensue.automata.model import Automaton, Marks, TooLarge
 from ensue.automata.predicates import Before, Guard, Machine, Predicate, machines_of, predicates_of, print_guard
+from ensue.automata.registers import NO_ACTIONS, Actions, Check, Holds, Register, Store, formulas_of
 from ensue.automata.timing.one_clock import on_one_clock
+from ensue.data.schema import Kind
 from ensue.errors import Problem, ProblemKind, QueryError
 from ensue.language import ast
 from ensue.language.printer import print_expression, print_interval, print_pattern, print_query
@@ -23,14 +24,13 @@ from ensue.logic.check import Checked
 from ensue.logic.clauses import NotUnary
 from ensue.logic.comparisons import fits_a_register
 from ensue.logic.outputs import projected
-from ensue.logic.related import Conditions, take_out
 from ensue.logic.scope import free, is_atom, names_in
-from ensue.logic.tied import tied
 from ensue.logic.types import Typing
 from ensue.logic.window import Window, bounded, looks_back, peel_windows
 from ensue.rewrite import RULES, rewrite
 from ensue.rewrite.lift_windows import lift_windows
-from ensue.schema import Kind
+from ensue.rewrite.move_relations import Conditions, take_out
+from ensue.rewrite.tie_equalities import tied
 
 #: Marks are stored in 16 bits and predicates of an event in one word.
 MAX_MARKS = 2**16 - 1

@@ -11,10 +11,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from ensue.matches import Matches
+from ensue.engines.judging import finished
 from ensue.plan import Plan
-from ensue.related import finished
-from ensue.running import engine_for
+from ensue.results.matches import Matches
+from ensue.results.running_query import engine_for
 from ensue.spark.crossing import compacted
 from ensue.spark.layout import Layout, Slices
 from ensue.spark.packing import PACKED, Batches, Packer, gathered, unpacked

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from ensue.events import integers, numbers, one_chunk
+from ensue.data.events import integers, numbers, one_chunk
 from ensue.spark.recipe import HASH, TIME, WORD
 
 #: The time in microseconds; the hash of the keys in the upper half, the word in the lower one.

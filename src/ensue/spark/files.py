@@ -12,11 +12,11 @@ from pyspark import StorageLevel
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from ensue.data.envelope import table_bytes, table_of
 from ensue.errors import DataError
-from ensue.matches import SHOWN, as_text, count_of
-from ensue.parcel import table_bytes, table_of
+from ensue.results.matches import SHOWN, as_text, count_of
 from ensue.spark.packing import Batches, gathered
-from ensue.spark.types import arrow_schema
+from ensue.spark.type_mapping import arrow_schema
 
 # ---------------------------------------------------------------- events in
 

@@ -11,10 +11,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from ensue.data.schema import Schema
 from ensue.errors import DataError, did_you_mean, listed
 from ensue.language.ast import NANOSECONDS, UNITS
-from ensue.schema import Schema
-from ensue.spark.types import arrow_schema
+from ensue.spark.type_mapping import arrow_schema
 
 #: Where Spark keeps the delay of a watermark: in the metadata of the time column.
 _WATERMARK = "spark.watermarkDelayMs"

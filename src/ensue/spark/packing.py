@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ensue.events import as_integers
-from ensue.parcel import table_bytes, table_of
+from ensue.data.envelope import table_bytes, table_of
+from ensue.data.events import as_integers
 from ensue.spark.crossing import restored
 from ensue.spark.layout import Slices
 from ensue.spark.recipe import HASH, SLICE, TIME

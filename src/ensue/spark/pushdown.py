@@ -15,9 +15,9 @@ from pyspark.sql import functions as F
 
 from ensue.automata.model import UNMARKED, Transition
 from ensue.automata.predicates import Guard, Predicate, Test, TypeIs, print_guard
+from ensue.data.schema import Kind, Schema
 from ensue.language import ast
 from ensue.plan import Plan
-from ensue.schema import Kind, Schema
 from ensue.spark.frames import Events, quoted
 
 

@@ -9,14 +9,14 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from ensue.events import EventStream, as_integers, one_chunk
+from ensue.data.events import EventStream, as_integers, one_chunk
 from ensue.language import ast
 from ensue.language.printer import print_query
 from ensue.logic.check import Checked
-from ensue.logic.tied import tied
 from ensue.pipeline import plan_or_reason
 from ensue.plan import Plan, window_of
-from ensue.running import RunningQuery
+from ensue.results.running_query import RunningQuery
+from ensue.rewrite.tie_equalities import tied
 
 # The columns that travel beside the user's own.
 TIME, TYPE, WORD, TIE, HASH = "__ensue_time", "__ensue_type", "__ensue_word", "__ensue_tie", "__ensue_hash"

@@ -12,26 +12,26 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from ensue.data.complex_events import ComplexEvents
+from ensue.data.events import EventStream
 from ensue.errors import DataError, EngineError
-from ensue.events import EventStream
-from ensue.found import Found
 from ensue.language import ast
 from ensue.logic.check import Checked, check
 from ensue.logic.classify import classify
 from ensue.logic.outputs import attributes_used
-from ensue.logic.tied import tied
 from ensue.logic.window import looks_back
-from ensue.matches import Matches
 from ensue.pipeline import no_unit, plan_or_reason
 from ensue.plan import Plan, Window, window_of
-from ensue.running import attributes_kept
+from ensue.results.matches import Matches
+from ensue.results.running_query import attributes_kept
+from ensue.rewrite.tie_equalities import tied
 from ensue.spark.batch import run_batch
 from ensue.spark.frames import Columns, Events, Frames, as_schema, check_stream, final_after, quoted, read_frames
 from ensue.spark.layout import Layout, batch_layout
 from ensue.spark.pushdown import Pushdown, push_down
 from ensue.spark.recipe import HASH, TIE, TIME, TYPE, WORD, Recipe, travelling_name
 from ensue.spark.streaming import BucketProcessor, run_late, run_streaming
-from ensue.spark.types import arrow_schema, spark_schema
+from ensue.spark.type_mapping import arrow_schema, spark_schema
 
 #: The keys of a stream lie in at least so many buckets, each one value of the state store.
 _FEWEST_BUCKETS = 8
@@ -102,7 +102,7 @@ class Job:
         table = self.events.schema.empty_table()
         no_types = pa.chunked_array([], pa.string())
         nothing = EventStream(table, no_types, np.zeros(0, dtype=np.int64), None, table.column(self.events.time))
-        return spark_schema(Matches(self.checked, nothing, Found.of(())).to_arrow().schema)
+        return spark_schema(Matches(self.checked, nothing, ComplexEvents.of(())).to_arrow().schema)
 
     @cached_property
     def recipe(self) -> Recipe:

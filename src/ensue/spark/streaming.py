@@ -19,16 +19,16 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle, ValueState
 
+from ensue.data.envelope import parcel, table_bytes, table_of, unparcel
+from ensue.data.events import as_integers
 from ensue.errors import EngineError
-from ensue.events import as_integers
-from ensue.parcel import parcel, table_bytes, table_of, unparcel
 from ensue.plan import Plan
-from ensue.running import RunningQuery
+from ensue.results.running_query import RunningQuery
 from ensue.spark.crossing import compacted
 from ensue.spark.deferred import Deferred, bucket_state
 from ensue.spark.packing import PACKED, Batches, Packer, joined_blobs
 from ensue.spark.recipe import TIME, Recipe, in_order, with_own_names
-from ensue.spark.types import arrow_schema
+from ensue.spark.type_mapping import arrow_schema
 
 #: The version of a bucket's state; states of older versions that can be read are read.
 VERSION = 1

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from ensue.events import EventStream, read_events
+from ensue.data.events import EventStream, read_events
 from ensue.kernels.runner import Runner
 from ensue.kernels.state import VERSION
 from ensue.language.parser import parse_query

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 import ensue
-from ensue.automata.taking import slow_moves
+from ensue.automata.register_moves import slow_moves
 from ensue.automata.timing.synchronous import Answer
-from ensue.explain_timing import timing_lines
+from ensue.explain.timing_lines import timing_lines
 from ensue.logic.check import check
 from ensue.pipeline import plan_or_reason
 from ensue.plan import Plan
-from ensue.plan.timing import timing_of
+from ensue.plan.timed_classes import timing_of
 
 
 def plan_of(text: str) -> Plan:

@@ -10,9 +10,9 @@ from timed_runs import delays, outputs, random_automaton, words
 
 from ensue.automata.build import build
 from ensue.automata.liveness import pruned, shared
-from ensue.automata.memory import Since
 from ensue.automata.model import Automaton
 from ensue.automata.predicates import conjunction
+from ensue.automata.registers import Since
 from ensue.automata.timing.clocks import clocks_of, fewest_clocks
 from ensue.automata.timing.monotonic import monotonic
 from ensue.automata.timing.synchronous import Answer, synchronous_resets

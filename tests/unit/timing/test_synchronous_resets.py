@@ -13,9 +13,9 @@ import ensue
 from ensue.automata.build import build
 from ensue.automata.determinize import Determinizer
 from ensue.automata.liveness import pruned, shared
-from ensue.automata.memory import Action, Since, Store
 from ensue.automata.model import Automaton, Builder, Label
 from ensue.automata.predicates import ALWAYS, TypeIs
+from ensue.automata.registers import Action, Since, Store
 from ensue.automata.timing.synchronous import Answer, Verdict, Witness, synchronous_resets
 from ensue.language import ast
 from ensue.language.parser import parse_pattern

@@ -9,9 +9,9 @@ from timed_runs import delays, outputs, words
 
 from ensue.automata.build import build
 from ensue.automata.liveness import pruned, shared
-from ensue.automata.memory import Since, Store
 from ensue.automata.model import Builder, Label
 from ensue.automata.predicates import ALWAYS
+from ensue.automata.registers import Since, Store
 from ensue.automata.timing.clocks import clocks_of, fewest_clocks, most_clocks
 from ensue.automata.timing.synchronous import Answer, synchronous_resets
 from ensue.language.parser import parse_interval, parse_pattern

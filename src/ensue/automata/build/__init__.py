@@ -29,8 +29,8 @@ from ensue.automata.build import (
 )
 from ensue.automata.build.limits import Unsupported
 from ensue.automata.liveness import pruned, uses_of
-from ensue.automata.memory import Register, fresh
 from ensue.automata.model import Automaton, TooLarge
+from ensue.automata.registers import Register, fresh
 from ensue.language import ast
 from ensue.language.printer import print_pattern
 from ensue.logic.comparisons import chains

@@ -1,7 +1,7 @@
 """`(p FILTER y.v > LASTOF(y).v)+`: each round's event is compared with that of the round before, then stored."""
 
-from ensue.automata.memory import Action, Check, Clear, Store, fresh
 from ensue.automata.model import Automaton, Builder, Label
+from ensue.automata.registers import Action, Check, Clear, Store, fresh
 from ensue.logic.clauses import bare
 from ensue.logic.comparisons import Comparison
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from ensue.automata.memory import Action, Check, Clear, Keep, Register, Store, fresh
 from ensue.automata.model import Automaton, Builder, Label
 from ensue.automata.predicates import Test, conjunction
+from ensue.automata.registers import Action, Check, Clear, Keep, Register, Store, fresh
 from ensue.logic.clauses import bare
 from ensue.logic.comparisons import Comparison
 

@@ -13,9 +13,9 @@ from collections.abc import Collection, Iterator, Mapping
 
 from ensue.automata.build.limits import Unsupported
 from ensue.automata.liveness import analysed
-from ensue.automata.memory import Action, Clear, Holds, Register, Store, formulas_of, fresh, register_of, stored_in
 from ensue.automata.model import Automaton, Builder, Label
 from ensue.automata.predicates import Guard, Test, conjunction
+from ensue.automata.registers import Action, Clear, Holds, Register, Store, formulas_of, fresh, register_of, stored_in
 from ensue.language import ast
 from ensue.logic.clauses import bare
 from ensue.logic.scope import last_of, variables_of

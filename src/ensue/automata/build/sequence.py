@@ -5,9 +5,9 @@ long row of optional steps does not multiply. A gap `;[I]` is a clock, reset whe
 (Garcia and Riveros, proposition 4.3).
 """
 
-from ensue.automata.memory import NO_ACTIONS, Actions, Since, Store, fresh
 from ensue.automata.model import UNMARKED, Automaton, Builder
 from ensue.automata.predicates import ALWAYS
+from ensue.automata.registers import NO_ACTIONS, Actions, Since, Store, fresh
 from ensue.language.ast import Interval
 
 

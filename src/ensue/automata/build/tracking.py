@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from functools import reduce
 
 from ensue.automata.build.limits import Unsupported, check_predicates
-from ensue.automata.memory import Action, Holds, formulas_of
 from ensue.automata.model import Automaton, Transition
 from ensue.automata.predicates import Guard, cells, implied, predicates_of
+from ensue.automata.registers import Action, Holds, formulas_of
 from ensue.language import ast
 
 Watched = frozenset[int]

@@ -1,7 +1,7 @@
 """`p WITHIN I` inside a pattern: a clock, reset at the first event and checked where `p` ends."""
 
-from ensue.automata.memory import Since, Store, fresh
 from ensue.automata.model import Automaton, Builder
+from ensue.automata.registers import Since, Store, fresh
 from ensue.language.ast import Interval
 
 

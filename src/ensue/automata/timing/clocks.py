@@ -9,8 +9,8 @@ from fractions import Fraction
 
 from ensue.automata.build import within_time
 from ensue.automata.liveness import Registers, analysed, pruned, shared
-from ensue.automata.memory import Action, Check, Clear, Holds, Register, Since, Store, fresh
 from ensue.automata.model import Automaton, Transition
+from ensue.automata.registers import Action, Check, Clear, Holds, Register, Since, Store, fresh
 from ensue.language import ast
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 
 from ensue.automata.liveness import analysed
-from ensue.automata.memory import Since, Store
 from ensue.automata.model import Automaton, Transition
 from ensue.automata.predicates import conjunction
+from ensue.automata.registers import Since, Store
 from ensue.automata.timing.clocks import clocks_of
 from ensue.language import ast
 

@@ -19,9 +19,9 @@ from decimal import Decimal
 from fractions import Fraction
 
 from ensue.automata.liveness import analysed
-from ensue.automata.memory import Action, Check, Clear, Holds, Register, Since, Store
 from ensue.automata.model import Automaton, Builder, Label, Marks, Transition
 from ensue.automata.predicates import Guard
+from ensue.automata.registers import Action, Check, Clear, Holds, Register, Since, Store
 from ensue.automata.splitting import ALL_EVENTS, Splitter
 from ensue.automata.timing.clocks import clocks_of
 from ensue.language import ast
@@ -43,7 +43,7 @@ def monotonic(automaton: Automaton, *, budget: int = BUDGET) -> Automaton | None
 
     >>> from ensue.automata.build import build
     >>> from ensue.automata.liveness import pruned
-    >>> from ensue.automata.printer import print_automaton
+    >>> from ensue.automata.automaton_printer import print_automaton
     >>> from ensue.language.parser import parse_pattern
     >>> made = monotonic(pruned(build(parse_pattern("A+[<= 1 s]"))))
     >>> print("\\n".join(print_automaton(made)))

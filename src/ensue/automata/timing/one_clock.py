@@ -13,9 +13,9 @@ from collections.abc import Collection, Iterator
 from fractions import Fraction
 
 from ensue.automata.liveness import allowed
-from ensue.automata.memory import Since, Store
 from ensue.automata.model import Automaton, Label, Transition
 from ensue.automata.predicates import Guard
+from ensue.automata.registers import Since, Store
 from ensue.automata.timing.clocks import clocks_of, fewest_clocks, with_window
 from ensue.automata.timing.in_line import wait_in_line
 from ensue.automata.timing.monotonic import monotonic
@@ -32,7 +32,7 @@ def on_one_clock(automaton: Automaton, window: ast.Bound | None) -> Automaton | 
 
     >>> from ensue.automata.build import build
     >>> from ensue.automata.liveness import pruned
-    >>> from ensue.automata.printer import print_automaton
+    >>> from ensue.automata.automaton_printer import print_automaton
     >>> from ensue.language.parser import parse_pattern
     >>> made = on_one_clock(pruned(build(parse_pattern("A ;[<= 1 s] B ;[<= 2 s] C"))), None)
     >>> print("\\n".join(print_automaton(made)))

@@ -21,9 +21,9 @@ from functools import cache
 from itertools import product
 
 from ensue.automata.liveness import Registers, analysed
-from ensue.automata.memory import Register, Since, conditions_of
 from ensue.automata.model import Automaton, Marks, Transition
 from ensue.automata.predicates import Before, Guard, TypeIs, conjunction, print_guard
+from ensue.automata.registers import Register, Since, conditions_of
 from ensue.automata.timing.clocks import clocks_of, compares_values, in_units, resets_of
 from ensue.automata.timing.witness import Step, times_of
 from ensue.automata.timing.zones import NO_BOUND, ZERO, Bound, Zone, at_most, less_than

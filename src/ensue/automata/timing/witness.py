@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ensue.automata.memory import Clear, Register, Since, Store
 from ensue.automata.model import Automaton, Transition
 from ensue.automata.predicates import Guard, conjunction
+from ensue.automata.registers import Clear, Register, Since, Store
 from ensue.automata.timing.clocks import in_units
 from ensue.automata.timing.zones import NO_BOUND, ZERO, Bound, at_most, less_than, tighten
 

@@ -1,0 +1,116 @@
+"""A deterministic automaton over a stream: one run, which says of each event whether a match ends there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Unpack
+
+from ensue import pipeline
+from ensue.algebra.event_conditions import EventConditions
+from ensue.api import Query
+from ensue.automata.deterministic import Copy, DeterministicAutomaton, Step
+from ensue.automata.registers import Register
+from ensue.data.partitions import substreams_of
+from ensue.errors import EngineError
+from ensue.language import ast
+from ensue.language.parser import parse_pattern
+from ensue.language.printer import print_query
+from ensue.logic.check import check
+from ensue.pipeline import Reading
+from ensue.plan.detector_automaton import deterministic
+
+
+@dataclass(frozen=True)
+class Detector:
+    """The deterministic automaton with registers of a query, or of a pattern, that has a window in events.
+
+    It says what `Query.detect` says, as the theory has it: a single run, in which one transition fits each event, and a
+    fixed number of registers (Alevizos et al., theorem 14). The automaton may be exponentially large in the window, and
+    is refused then. It is run in plain Python: for long streams there is `Query.detect`.
+
+    >>> detector = Detector.of("(A AS x ; B AS y) FILTER y.v > x.v WITHIN 3 EVENTS")
+    >>> detector.automaton.size, detector.automaton.registers
+    (8, ['$1.1', '$1.2'])
+    >>> stream = [("A", 1), ("A", 5), ("B", 3), ("B", 9)]
+    >>> detector.detect([{"time": k, "type": t, "v": v} for k, (t, v) in enumerate(stream)])
+    [None, None, (0, 2), (1, 3)]
+    """
+
+    query: Query
+
+    @classmethod
+    def of(cls, query: str | Query) -> Detector:
+        """Of a query made with `ensue.query`, or of the text of a pattern."""
+        if isinstance(query, str):
+            tree = ast.Query(None, ("S",), parse_pattern(query))
+            query = Query(print_query(tree), tree)
+        made = cls(query)
+        _ = made.automaton  # what cannot be made is told here
+        return made
+
+    @cached_property
+    def automaton(self) -> DeterministicAutomaton:
+        """That of one partition, where the query has partitions."""
+        return deterministic(check(self.query.ast, self.query.text))
+
+    def detect(
+        self,
+        events: Any,
+        *,
+        time: str | None = "time",
+        type: str | None = None,
+        unit: str | None = None,
+        tiebreak: str | None = None,
+    ) -> list[tuple[int, ...] | None]:
+        """For each event the positions of those that took part in a match that ends there; None where none ends."""
+        return self._run(events, time=time, type=type, unit=unit, tiebreak=tiebreak)
+
+    def _run(self, events: Any, **reading: Unpack[Reading]) -> list[tuple[int, ...] | None]:
+        query = self.query.ast
+        _, stream = pipeline.read(query, self.query.text, events, None, reading)
+        substreams = substreams_of(stream, [k.attribute for k in query.partition])
+        at = EventConditions(stream, substreams)
+        found: list[tuple[int, ...] | None] = [None] * len(stream)
+        for substream in substreams:
+            run = Run(self.automaton, at)
+            for rank, k in enumerate(substream):
+                ended = run.step(k)
+                if ended is not None:
+                    found[k] = tuple(substream[rank - before] for before in reversed(ended))
+        return found
+
+
+class Run:
+    """The one run of a deterministic automaton: its state, and what its registers hold."""
+
+    def __init__(self, automaton: DeterministicAutomaton, at: EventConditions) -> None:
+        self._automaton = automaton
+        self._at = at
+        self.state = 0
+        self.stored: dict[Register, Any] = {}
+
+    def fitting(self, k: int) -> list[Step]:
+        """The transitions that fit the event: never more than one."""
+        return [
+            s
+            for s in self._automaton.outgoing[self.state]
+            if self._at.holds(s.guard, k)
+            and all(self._at.passes(c, self.stored, k) == holds for c, holds in s.outcomes)
+        ]
+
+    def step(self, k: int) -> tuple[int, ...] | None:
+        """Takes the transition that fits the event; where a match ends, gives how far before it what took part lies."""
+        fitting = self.fitting(k)
+        if len(fitting) != 1:  # the order of values that rules out the others is not one of these
+            raise EngineError(
+                "whole numbers beyond 2^53 are compared with floats and with each other, which no order of both fits: "
+                "Query.detect takes them"
+            )
+        step = fitting[0]
+        self.stored = {
+            w.register: self.stored[w.source] if isinstance(w, Copy) else self._at.value(w.value, k)
+            for w in step.writes
+        }
+        self.state = step.target
+        return self._automaton.ends.get(self.state)

@@ -1,0 +1,234 @@
+"""Windowed determinisation: an automaton and a window in events to a deterministic one (Alevizos et al., theorem 14).
+
+The paper unrolls all walks of the window's length into a tree, each with registers of its own, and takes the power
+set of the tree's states with the min-terms of what leaves them (algorithms 5 to 8). Here both are done at once, from
+the initial state on, so that only what is reached is made. A state is the set of the runs that are open: of each its
+state in the automaton, its length, of which events it has stored a value, and which events it has marked. Runs that
+differ only in what they have marked go on alike, and their union is all that is asked for, so they are one.
+
+Where the paper has slips: with its loop on the start state, a second run that starts writes over the register of the
+first, from a window of three events on; and it marks an event as soon as some run does, also one that never ends. So
+registers move here, by the age of the event, and final states say which events took part.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import NamedTuple
+
+from ensue.automata.deterministic import Copy, DeterministicAutomaton, Outcomes, Step, Write, register, values_of
+from ensue.automata.liveness import analysed
+from ensue.automata.model import Automaton, Marks, TooLarge, Transition
+from ensue.automata.predicates import ALWAYS, Guard, conjunction, implied, predicates_of
+from ensue.automata.registers import Condition, Keep, Register, Store, conditions_of, writes_of
+from ensue.automata.satisfiable import can_hold
+
+#: A state remembers which of the last events may matter, so that transitions can double with each event of the window.
+MAX_STEPS = 10_000
+
+
+class NotBounded(Exception):
+    """Something is kept of each of any number of events: no register that holds one event's value can do that."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        super().__init__(str(store))
+
+
+class _Run(NamedTuple):
+    """The open runs that go on alike. Events are counted back from the next one: 1 is the last."""
+
+    state: int
+    length: int
+    held: frozenset[tuple[Register, int, int]]  # of each register: the value that it holds, and of which event
+    marked: frozenset[int]
+
+
+_START = _Run(0, 0, frozenset(), frozenset())
+
+
+class _State(NamedTuple):
+    """The open runs; and, where a match has just ended, the events that took part, as the runs count them."""
+
+    runs: frozenset[_Run]
+    ended: frozenset[int] | None
+
+
+class _Needed(NamedTuple):
+    """What a run needs for a transition."""
+
+    guard: Guard
+    conditions: frozenset[Condition]
+
+
+class _MinTerm(NamedTuple):
+    """Events and registers of one kind, and what is given there of what was needed."""
+
+    guard: Guard
+    outcomes: Outcomes
+    given: frozenset[_Needed]
+
+
+def construct(p: Automaton, window: int, *, consuming: bool = False, most: int = MAX_STEPS) -> DeterministicAutomaton:
+    """The deterministic automaton that says where a match of `p` within so many events ends, and what took part in it.
+
+    With `consuming`, the open runs are given up where a match ends. Raises TooLarge, and NotBounded.
+
+    >>> from ensue.automata.build import build
+    >>> from ensue.language.parser import parse_pattern
+    >>> construct(build(parse_pattern("A ; B")), 3)
+    DeterministicAutomaton(size=7, ends={3: (0, 1), 5: (0, 1, 2), 6: (0, 2)})
+    """
+    return _Construction(p, window, consuming=consuming).run(most)
+
+
+class _Construction:
+    """The transitions of each state, one state after the other."""
+
+    def __init__(self, p: Automaton, window: int, *, consuming: bool) -> None:
+        stores = [a for t in p.transitions for a in t.actions if isinstance(a, Store)]
+        for store in sorted(stores, key=str):
+            if store.keep is not Keep.NEW:
+                raise NotBounded(store)
+        self._automaton = p
+        self._window = window
+        self._consuming = consuming
+        self._values = values_of(stores)
+        self._live = analysed(p).live
+        self._to_end = _to_end(p)
+
+    def run(self, most: int) -> DeterministicAutomaton:
+        first = _State(frozenset(), None)
+        numbers, waiting = {first: 0}, deque([first])
+        steps: list[Step] = []
+        while waiting:
+            source = waiting.popleft()
+            for step, target in self._leaving(source):
+                if target not in numbers:
+                    numbers[target] = len(numbers)
+                    waiting.append(target)
+                if len(steps) == most:
+                    raise TooLarge(most)
+                steps.append(replace(step, source=numbers[source], target=numbers[target]))
+        ends = {n: tuple(sorted(k - 1 for k in s.ended)) for s, n in numbers.items() if s.ended is not None}
+        return DeterministicAutomaton(len(numbers), ends, tuple(steps))
+
+    def _leaving(self, state: _State) -> Iterator[tuple[Step, _State]]:
+        """What each min-term does to the runs of a state, and to one that starts."""
+        moves = [
+            (run, t, _Needed(t.guard, _asked(run, t)))
+            for run in (*state.runs, _START)
+            for t in self._automaton.outgoing.get(run.state, ())
+            if self._ends(t) or self._goes_on(run, t)
+        ]
+        for term in _min_terms(frozenset(needed for _, _, needed in moves)):
+            target, marks = self._after((run, t) for run, t, needed in moves if needed in term.given)
+            yield Step(0, term.guard, term.outcomes, marks, self._writes(target), 0), target
+
+    def _after(self, taken: Iterable[tuple[_Run, Transition]]) -> tuple[_State, Marks]:
+        """The runs that are open after these moves, what took part in a match that ends, and the marks of both."""
+        open_: dict[_Run, frozenset[int]] = {}  # by all but the marks
+        ended: frozenset[int] | None = None
+        marks: set[str] = set()
+        for run, t in taken:
+            marked = frozenset({k + 1 for k in run.marked} | ({1} if t.marks else set()))
+            if self._ends(t):
+                ended = marked | (ended or frozenset())
+            if self._goes_on(run, t):
+                key = _Run(t.target, run.length + 1, self._held(run, t), frozenset())
+                open_[key] = open_.get(key, frozenset()) | marked
+            marks |= t.marks
+        if ended is not None and self._consuming:
+            open_ = {}
+        return _State(_without_lesser([r._replace(marked=m) for r, m in open_.items()]), ended), frozenset(marks)
+
+    def _ends(self, t: Transition) -> bool:
+        return t.target in self._automaton.finals
+
+    def _goes_on(self, run: _Run, t: Transition) -> bool:
+        """Whether a match can still end within the window after the transition."""
+        return run.length + 1 + self._to_end.get(t.target, self._window) <= self._window
+
+    def _held(self, run: _Run, t: Transition) -> frozenset[tuple[Register, int, int]]:
+        written = {w.register for w in writes_of(t.actions)}
+        live = self._live.get(t.target, frozenset())
+        old = ((r, value, age + 1) for r, value, age in run.held if r in live - written)
+        new = ((w.register, self._values.index(w.value), 1) for w in writes_of(t.actions) if isinstance(w, Store))
+        return frozenset(old) | frozenset(h for h in new if h[0] in live)
+
+    def _writes(self, target: _State) -> tuple[Write, ...]:
+        held = sorted({(value, age) for run in target.runs for _, value, age in run.held})
+        return tuple(
+            Store(register(value + 1, 1), self._values[value])
+            if age == 1
+            else Copy(register(value + 1, age), register(value + 1, age - 1))
+            for value, age in held
+        )
+
+
+def _asked(run: _Run, t: Transition) -> frozenset[Condition]:
+    """The checks of a transition, with the registers that hold what the run has stored; of an empty one all hold."""
+    held = {r: register(value + 1, age) for r, value, age in run.held}
+    return frozenset(c.renamed(held) for c in conditions_of(t.actions) if c.registers <= held.keys())
+
+
+def _without_lesser(runs: Sequence[_Run]) -> frozenset[_Run]:
+    """Without runs of which there is a shorter one that goes on alike and has marked as much."""
+    return frozenset(
+        a
+        for a in runs
+        if not any(
+            (a.state, a.held) == (b.state, b.held) and b.length < a.length and a.marked <= b.marked for b in runs
+        )
+    )
+
+
+def _to_end(p: Automaton) -> dict[int, int]:
+    """Of each state with transitions, how many events at least it takes to the end of a match."""
+    found: dict[int, int] = {}
+    changed = True
+    while changed:
+        changed = False
+        for t in p.transitions:
+            events = 1 if t.target in p.finals else 1 + found.get(t.target, len(p.transitions))
+            if events < found.get(t.source, len(p.transitions) + 1):
+                found[t.source] = events
+                changed = True
+    return found
+
+
+@lru_cache(maxsize=10_000)
+def _min_terms(needed: frozenset[_Needed]) -> tuple[_MinTerm, ...]:
+    """The min-terms that can hold and that tell apart what is needed: disjoint, and together everything."""
+    return tuple(_split(ALWAYS, frozenset(), sorted(needed, key=_as_text)))
+
+
+def _as_text(needed: _Needed) -> tuple[list[str], list[str]]:
+    return sorted(f"{p} {holds}" for p, holds in needed.guard), sorted(map(str, needed.conditions))
+
+
+def _split(guard: Guard, outcomes: Outcomes, needed: list[_Needed]) -> Iterator[_MinTerm]:
+    """Decides one condition after the other: first those of the event, and only what can still make a difference."""
+    possible = [
+        n
+        for n in needed
+        if conjunction(guard, n.guard) is not None and not any((c, False) in outcomes for c in n.conditions)
+    ]
+    open_ = predicates_of(frozenset(x for x in n.guard if not implied(guard, frozenset({x}))) for n in possible)
+    if open_:
+        for holds in (True, False):
+            narrowed = conjunction(guard, frozenset({(open_[0], holds)}))
+            if narrowed is not None and can_hold(narrowed, outcomes):
+                yield from _split(narrowed, outcomes, possible)
+        return
+    undecided = sorted({c for n in possible for c in n.conditions if (c, True) not in outcomes}, key=str)
+    if not undecided:
+        yield _MinTerm(guard, outcomes, frozenset(possible))
+        return
+    for holds in (True, False):
+        narrower = outcomes | {(undecided[0], holds)}
+        if can_hold(guard, narrower):
+            yield from _split(guard, narrower, possible)

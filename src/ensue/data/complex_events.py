@@ -1,0 +1,248 @@
+"""What every engine gives: the complex events of a query as positions in its stream, in flat arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Positions = npt.NDArray[np.int64]
+MarkNumbers = npt.NDArray[np.uint16]
+Variables = frozenset[str]
+#: From so many matches on, what is made of them is made on several cores.
+MANY = 1 << 16
+
+
+@dataclass(frozen=True)
+class Marks:
+    """The positions that one variable marks: those of match `m` are `positions[offsets[m]:offsets[m + 1]]`."""
+
+    offsets: Positions
+    positions: Positions
+
+    def of(self, match: int) -> Positions:
+        return self.positions[self.offsets[match] : self.offsets[match + 1]]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some matches: the marked events of match `m` are those from `offset[m]` to `offset[m + 1]`, in stream order."""
+
+    start: Positions
+    end: Positions
+    offset: Positions
+    position: Positions
+    mark: MarkNumbers  # which set of variables marks the event
+
+    def first(self, matches: int) -> Piece:
+        """The first so many matches, on the same memory."""
+        events = self.offset[matches]
+        return Piece(
+            self.start[:matches],
+            self.end[:matches],
+            self.offset[: matches + 1],
+            self.position[:events],
+            self.mark[:events],
+        )
+
+    def copy(self) -> Piece:
+        """The same matches on memory of their own."""
+        return Piece(self.start.copy(), self.end.copy(), self.offset.copy(), self.position.copy(), self.mark.copy())
+
+    def has_each(self, marks: MarkNumbers) -> bool:
+        """Whether these are the marks of every match."""
+        width = len(marks)
+        return (
+            len(self.mark) == width * len(self.start)
+            and bool((np.diff(self.offset) == width).all())
+            and bool((self.mark.reshape(-1, width) == marks).all())
+        )
+
+
+def _together(parts: Sequence[npt.NDArray[Any]], type_: Any = np.int64) -> npt.NDArray[Any]:
+    """The parts in one array; a single one is not copied."""
+    if len(parts) == 1:
+        return np.ascontiguousarray(parts[0])
+    return np.concatenate(parts) if parts else np.zeros(0, dtype=type_)
+
+
+@dataclass(frozen=True)
+class ComplexEvents:
+    """Matches in pieces, as engines write them; as single arrays they are put together when first asked for."""
+
+    pieces: tuple[Piece, ...]
+    sets: Sequence[Variables]  # the sets of variables, by the numbers that `mark` holds
+
+    @classmethod
+    def of(cls, complex_events: Iterable[tuple[int, int, Iterable[tuple[str, int]]]]) -> ComplexEvents:
+        """From starts, ends and marks as pairs of a variable and a position."""
+        starts: list[int] = []
+        ends: list[int] = []
+        offsets = [0]
+        positions: list[int] = []
+        marks: list[int] = []
+        number: dict[Variables, int] = {}
+        for start, end, pairs in complex_events:
+            by_position: dict[int, set[str]] = {}
+            for variable, position in pairs:
+                by_position.setdefault(position, set()).add(variable)
+            for position in sorted(by_position):
+                positions.append(position)
+                marks.append(number.setdefault(frozenset(by_position[position]), len(number)))
+            starts.append(start)
+            ends.append(end)
+            offsets.append(len(positions))
+        piece = Piece(
+            np.array(starts, dtype=np.int64),
+            np.array(ends, dtype=np.int64),
+            np.array(offsets, dtype=np.int64),
+            np.array(positions, dtype=np.int64),
+            np.array(marks, dtype=np.uint16),
+        )
+        return cls((piece,), list(number))
+
+    def __len__(self) -> int:
+        return sum(len(p.start) for p in self.pieces)
+
+    @property
+    def marked(self) -> int:
+        """How many events the matches mark, all together."""
+        return sum(len(p.position) for p in self.pieces)
+
+    @cached_property
+    def start(self) -> Positions:
+        return _together([p.start for p in self._filled])
+
+    @cached_property
+    def end(self) -> Positions:
+        return _together([p.end for p in self._filled])
+
+    @cached_property
+    def offset(self) -> Positions:
+        if len(self._filled) == 1:
+            return self._filled[0].offset
+        before = np.cumsum([0, *(len(p.position) for p in self._filled)])
+        return _together(
+            [np.zeros(1, dtype=np.int64), *(p.offset[1:] + b for p, b in zip(self._filled, before, strict=False))]
+        )
+
+    @cached_property
+    def position(self) -> Positions:
+        return _together([p.position for p in self._filled])
+
+    @cached_property
+    def mark(self) -> MarkNumbers:
+        return _together([p.mark for p in self._filled], np.uint16)
+
+    @cached_property
+    def _filled(self) -> list[Piece]:
+        return [p for p in self.pieces if len(p.start)]
+
+    def in_order(self, order: Positions) -> ComplexEvents:
+        """The matches in another order, or some of them."""
+        lengths = np.diff(self.offset)[order]
+        offset = np.concatenate([[0], np.cumsum(lengths)])
+        # Where each marked event comes from: the beginning of its match, and its place in it.
+        taken = np.repeat(self.offset[:-1][order] - offset[:-1], lengths) + np.arange(offset[-1])
+        piece = Piece(self.start[order], self.end[order], offset, self.position[taken], self.mark[taken])
+        return ComplexEvents((piece,), self.sets)
+
+    def shifted(self, by: int) -> ComplexEvents:
+        """The same matches with every position so much later."""
+        return self.moved(lambda positions: positions + by)
+
+    def moved(self, place: Callable[[Positions], Positions]) -> ComplexEvents:
+        """The same matches with other positions."""
+        piece = Piece(place(self.start), place(self.end), self.offset, place(self.position), self.mark)
+        return ComplexEvents((piece,), self.sets)
+
+    def only(self, variables: Variables) -> ComplexEvents:
+        """With the marks of these variables alone; some complex events may be the same then."""
+        sets = list(dict.fromkeys(s & variables for s in self.sets))
+        if sets == list(self.sets):
+            return self
+        number = {s: n for n, s in enumerate(sets)}
+        mark = np.array([number[s & variables] for s in self.sets], dtype=np.uint16)[self.mark]
+        shown = np.array([bool(s) for s in sets], dtype=np.bool_)[mark]
+        before = np.concatenate([[0], np.cumsum(shown)])
+        piece = Piece(self.start, self.end, before[self.offset], self.position[shown], mark[shown])
+        return ComplexEvents((piece,), sets)
+
+    def first_of_each_end(self, limit: int | None) -> ComplexEvents:
+        """At most so many matches for each end; they are in the order of their ends."""
+        if limit is None or not len(self):
+            return self
+        first = np.searchsorted(self.end, self.end)
+        return self.in_order(np.flatnonzero(np.arange(len(self)) - first < limit))
+
+    def numbered(self, sets: Sequence[Variables]) -> ComplexEvents:
+        """The same matches with the sets of variables numbered as given."""
+        number = {s: n for n, s in enumerate(sets)}
+        places = np.array([number[s] for s in self.sets], dtype=np.uint16)
+        mark = places[self.mark] if len(places) else self.mark
+        return ComplexEvents((Piece(self.start, self.end, self.offset, self.position, mark),), sets)
+
+    @cached_property
+    def _alike(self) -> MarkNumbers | None:
+        """The marks of each match, where all have the same: those of a sequence without iterations, and most others."""
+        if not self._filled:
+            return None
+        marks = self._filled[0].mark[: self._filled[0].offset[1]]
+        return marks if len(marks) and all(p.has_each(marks) for p in self._filled) else None
+
+    @cached_property
+    def _numbers(self) -> Positions:
+        return np.arange(len(self) + 1)
+
+    def variables(self) -> set[str]:
+        """The variables that mark an event in some match."""
+        used = np.zeros(len(self.sets), dtype=np.bool_)
+        used[self._alike if self._alike is not None else self.mark] = True
+        return {x for number in np.flatnonzero(used).tolist() for x in self.sets[number]}
+
+    def marks(self, variable: str) -> Marks:
+        """The positions of one variable."""
+        if self._alike is not None:
+            own = [n for n, number in enumerate(self._alike.tolist()) if variable in self.sets[number]]
+            if len(own) == 1:
+                return Marks(self._numbers, _together([p.position[own[0] :: len(self._alike)] for p in self._filled]))
+            positions = self.position.reshape(len(self), len(self._alike))[:, own].reshape(-1)
+            return Marks(self._numbers * len(own), positions)
+        marked = np.array([variable in s for s in self.sets], dtype=np.bool_)[self.mark]
+        places = np.flatnonzero(marked)
+        if len(places) == len(self) and ((self.offset[:-1] <= places) & (places < self.offset[1:])).all():
+            return Marks(self._numbers, self.position[places])  # one in each match: nothing to count
+        before = np.concatenate([[0], np.cumsum(marked)])
+        return Marks(before[self.offset], self.position[places])
+
+
+def joined(parts: Iterable[ComplexEvents], sets: Sequence[Variables]) -> ComplexEvents:
+    """The matches of all parts, one part after the other; all of them have these sets of variables."""
+    return ComplexEvents(tuple(piece for part in parts for piece in part.pieces), sets)
+
+
+def united(found: ComplexEvents) -> ComplexEvents:
+    """The matches of each end as one: the earliest start, and every event that one of them marks, once.
+
+    They are in the order of their ends. What marks an event is not told any more.
+
+    >>> found = united(ComplexEvents.of([(0, 2, [("x", 0), ("y", 2)]), (1, 2, [("x", 1), ("y", 2)])]))
+    >>> found.start.tolist(), found.end.tolist(), found.position.tolist()
+    ([0], [2], [0, 1, 2])
+    """
+    if not len(found):
+        return ComplexEvents((), [frozenset()])
+    first = np.concatenate([[True], np.diff(found.end) != 0])
+    end = found.end[first]
+    row = np.repeat(np.cumsum(first) - 1, np.diff(found.offset))
+    # No match marks an event after its end: a row and a position are one number.
+    size = int(end[-1]) + 1
+    each = np.unique(row * size + found.position)
+    offset = np.searchsorted(each, np.arange(len(end) + 1) * size)
+    start = np.minimum.reduceat(found.start, np.flatnonzero(first))
+    piece = Piece(start, end, offset, each % size, np.zeros(len(each), dtype=np.uint16))
+    return ComplexEvents((piece,), [frozenset()])

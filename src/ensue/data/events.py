@@ -1,0 +1,282 @@
+"""Reading events: whatever the user has, as one ordered stream. Bad data gets an error; nothing is dropped."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ensue.data.schema import Schema, timestamp_literal
+from ensue.data.sources import read_table
+from ensue.errors import DataError, did_you_mean, listed
+from ensue.language.ast import NANOSECONDS, UNITS
+
+log = logging.getLogger("ensue")
+
+
+@dataclass(frozen=True)
+class EventStream:
+    """Events in stream order: by time, then by the tie-break column, then by arrival."""
+
+    table: pa.Table
+    types: pa.ChunkedArray  # the type of each event, as strings
+    ticks: npt.NDArray[np.int64] | None  # what `times` are; None: the integers of `time_column`
+    tick: int | None  # nanoseconds of one step of `times`; None where the unit is not known
+    time_column: pa.ChunkedArray  # what start_time and end_time show
+    #: The truth of some predicates of the plan, evaluated before the events came here: bit `k` is predicate `k`.
+    words: npt.NDArray[np.uint64] | None = None
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    @property
+    def schema(self) -> Schema:
+        return Schema.of(self.table.schema)
+
+    @cached_property
+    def times(self) -> npt.NDArray[np.int64]:
+        """The time of each event. Of a long stream in chunks, ask its slices: they lie in one, and cost no copy."""
+        return as_integers(self.time_column) if self.ticks is None else self.ticks
+
+    def time_at(self, position: int) -> int:
+        """The time of one event."""
+        return int(self.slice(position, 1).times[0])
+
+    def slice(self, start: int, length: int) -> EventStream:
+        """The events from `start` on, `length` at most."""
+        return EventStream(
+            self.table.slice(start, length),
+            self.types.slice(start, length),
+            None if self.ticks is None else self.ticks[start : start + length],
+            self.tick,
+            self.time_column.slice(start, length),
+            None if self.words is None else self.words[start : start + length],
+        )
+
+
+def one_chunk(column: pa.ChunkedArray) -> pa.Array:
+    """The column as one array."""
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    joined = column.combine_chunks()
+    return joined.chunk(0) if isinstance(joined, pa.ChunkedArray) else joined
+
+
+def integers(values: npt.NDArray[np.int64]) -> pa.Array:
+    """The same integers for Arrow, not copied. `pa.array` would first load pandas where there is one (0.3 s)."""
+    return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(np.ascontiguousarray(values, np.int64))])
+
+
+def numbers(array: pa.Array) -> npt.NDArray[Any]:
+    """The same numbers for NumPy, of an array without NULLs, not copied: `to_numpy` loads pandas first, too."""
+    found: npt.NDArray[Any] = np.from_dlpack(array)
+    return found
+
+
+def read_events(
+    events: Any,
+    streams: tuple[str, ...],
+    *,
+    time: str | None = "time",
+    type: str | None = None,
+    unit: str | None = None,
+    tiebreak: str | None = None,
+    used: frozenset[str] | None = None,
+) -> EventStream:
+    """The events of a query's streams as one ordered stream.
+
+    `type` None means: the column `type` where there is one, else the stream's name is every event's type.
+    Several streams are given as a mapping of their names, and merged by time. `used` names the attributes that the
+    query speaks of, None means all: a file's other columns need not be read.
+    """
+    _check_names(time=time, type=type, unit=unit, tiebreak=tiebreak)
+    tables = []
+    only = None if used is None else used | {c for c in (time, type, tiebreak) if c is not None}
+    for name, source in _sources(events, streams).items():
+        table = read_table(source, only=only if type else _with_type(only), encoded=type or "type")
+        if not table.column_names and not table.num_rows and len(streams) > 1:
+            continue  # rows of which there are none have no columns either
+        types, times = _event_types(table, name, type), _event_times(table, time)
+        if time is not None and times.type != table.column(time).type:  # text was read as times: so it is for filters
+            table = table.set_column(table.column_names.index(time), time, times)
+        tables.append(table.append_column(_TYPE, types).append_column(_TIME, times))
+    if not tables:
+        raise DataError("the events have no rows and no columns: give at least the names of the columns")
+    table = tables[0] if len(tables) == 1 else _merge(tables, streams)
+    ordered = _in_order(table, tiebreak, merged=len(tables) > 1, timed=time is not None)
+    shown, types = ordered.column(_TIME), ordered.column(_TYPE)
+    return EventStream(ordered.drop_columns([_TYPE, _TIME]), types, None, _tick(shown, time, unit), shown)
+
+
+def _check_names(**options: object) -> None:
+    for option, value in options.items():
+        if value is not None and not isinstance(value, str):
+            raise DataError(f"{option}= takes a text, not {value!r}")
+
+
+def _with_type(only: frozenset[str] | None) -> frozenset[str] | None:
+    """Where the type column is not named, it is read if it is there; a file without one is read whole."""
+    return None if only is None else only | {"type"}
+
+
+# Names that no user's column has, for the columns that travel with the table while it is sorted.
+_TYPE, _TIME, _ARRIVAL = "\0type", "\0time", "\0arrival"
+
+
+# ---------------------------------------------------------------- sources
+
+
+def _sources(events: Any, streams: tuple[str, ...]) -> Mapping[str, Any]:
+    if isinstance(events, Mapping):
+        missing = [s for s in streams if s not in events]
+        if missing:
+            raise DataError(f"no events were given for the stream {listed(missing)}; given are {listed(events)}")
+        return {s: events[s] for s in streams}
+    if len(streams) > 1:
+        example = ", ".join(f"{s!r}: ..." for s in streams)
+        raise DataError(f"the query reads the streams {listed(streams)}: give a mapping {{{example}}}")
+    return {streams[0]: events}
+
+
+def _merge(tables: list[pa.Table], streams: tuple[str, ...]) -> pa.Table:
+    try:
+        plain = [t.set_column(t.column_names.index(_TYPE), _TYPE, t.column(_TYPE).cast(pa.string())) for t in tables]
+        return pa.concat_tables(plain, promote_options="permissive")
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as e:
+        raise DataError(f"the streams {listed(streams)} have columns of one name and different types: {e}") from None
+
+
+# ---------------------------------------------------------------- types, times, order
+
+
+def _column(table: pa.Table, name: str, role: str, advice: str) -> pa.ChunkedArray:
+    if name not in table.column_names:
+        known = [n for n in table.column_names if not n.startswith("\0")]
+        columns = f"the columns are {listed(known)}" if known else "the events have no columns"
+        hint = did_you_mean(name, known) or columns
+        raise DataError(f"there is no {role} column '{name}': {hint}\n  {advice}")
+    return table.column(name)
+
+
+def _event_types(table: pa.Table, stream: str, type: str | None) -> pa.ChunkedArray:
+    if type is None and "type" not in table.column_names:
+        return pa.chunked_array([pa.repeat(pa.scalar(stream), table.num_rows)], pa.string())
+    column = _column(table, type or "type", "type", "name it with type=...")
+    if pa.types.is_dictionary(column.type) and pa.types.is_string(column.type.value_type):
+        return column  # already what an engine wants: each name once
+    try:
+        return column.cast(pa.string())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise DataError(f"the type column '{type or 'type'}' is of type {column.type}, not of strings") from None
+
+
+def _event_times(table: pa.Table, time: str | None) -> pa.ChunkedArray:
+    if time is None:
+        return pa.chunked_array([integers(np.arange(table.num_rows))], pa.int64())
+    advice = "name the time column with time='...', or take rows in the order they have with time=None"
+    column = _column(table, time, "time", advice)
+    if column.null_count:
+        first = pc.index(column.is_null(), True).as_py() + 1
+        raise DataError(
+            f"the time column '{time}' has {column.null_count} NULL value{'s' if column.null_count > 1 else ''}, "
+            f"the first in row {first}: an event without a time has no place in the stream"
+        )
+    is_ = pa.types
+    if is_.is_timestamp(column.type) or is_.is_date(column.type) or is_.is_integer(column.type):
+        return column
+    if is_.is_string(column.type) or is_.is_large_string(column.type) or is_.is_string_view(column.type):
+        return _parse_times(column, time)
+    if is_.is_null(column.type):  # no rows: a file of which only the header is there
+        return column.cast(pa.int64())
+    advice = "; round it to whole steps first, such as milliseconds" if is_.is_floating(column.type) else ""
+    raise DataError(
+        f"the time column '{time}' is of type {column.type}: it must be a timestamp, a date, or an integer with a "
+        f"unit{advice}"
+    )
+
+
+def _parse_times(column: pa.ChunkedArray, time: str) -> pa.ChunkedArray:
+    for type_ in (
+        pa.timestamp("us"),
+        pa.timestamp("us", "UTC"),
+        pa.timestamp("ns"),
+        pa.timestamp("ns", "UTC"),
+    ):
+        try:
+            return column.cast(type_)
+        except pa.ArrowInvalid:
+            continue
+    for row, text in enumerate(column.to_pylist(), start=1):
+        if timestamp_literal(text) is None:
+            wanted = "an ISO time such as 2024-03-31 01:30:00"
+            raise DataError(f"the time column '{time}' holds '{text[:40]}' in row {row}, which is not {wanted}")
+    raise DataError(f"the time column '{time}' has some times with a zone and some without: give all of them one")
+
+
+def _in_order(table: pa.Table, tiebreak: str | None, *, merged: bool, timed: bool) -> pa.Table:
+    if not timed and tiebreak is not None:
+        raise DataError("tiebreak orders events of equal time, but time=None takes the rows in the order they have")
+    if not timed and not merged:
+        return table
+    if not timed:
+        raise DataError("several streams are merged by time: name their time column with time='...'")
+    times = table.column(_TIME)
+    keys = [(_TIME, "ascending")]
+    if tiebreak is not None:
+        _column(table, tiebreak, "tie-break", "name it with tiebreak=...")
+        keys.append((tiebreak, "ascending"))
+    steps_back = _steps_back(times)
+    if steps_back == 0 and tiebreak is None:
+        return table
+    if steps_back and not merged:
+        steps = f"{steps_back} step{'' if steps_back == 1 else 's'} back"
+        log.warning("the events were not in the order of time (%s): sorted, stably", steps)
+    # The arrival as the last key makes the order stable whatever the sort is.
+    numbered = table.append_column(_ARRIVAL, integers(np.arange(table.num_rows)))
+    order = pc.sort_indices(numbered, sort_keys=[*keys, (_ARRIVAL, "ascending")])
+    return table.take(order)
+
+
+def _steps_back(times: pa.ChunkedArray) -> int:
+    """How often a time is before the one it follows; chunk by chunk, as putting them together costs more than this."""
+    found, last = 0, None
+    for chunk in times.chunks:
+        ticks = as_integers(pa.chunked_array([chunk]))
+        if len(ticks):
+            found += int(np.count_nonzero(ticks[1:] < ticks[:-1])) + (last is not None and int(ticks[0]) < last)
+            last = int(ticks[-1])
+    return found
+
+
+def as_integers(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
+    """A time column as whole steps of its unit."""
+    if pa.types.is_date32(column.type):
+        column = column.cast(pa.int32())
+    try:
+        return numbers(one_chunk(column.cast(pa.int64())))
+    except pa.ArrowInvalid as e:
+        raise DataError(f"a time does not fit 64 bits: {e}") from None
+
+
+def _tick(column: pa.ChunkedArray, time: str | None, unit: str | None) -> int | None:
+    """Nanoseconds of one step of the time column; None where its unit is not known."""
+    if time is None:
+        return None
+    if pa.types.is_integer(column.type):
+        if unit is None:
+            return None
+        if unit.lower() not in UNITS:
+            raise DataError(f"unknown unit of time '{unit}': {did_you_mean(unit, UNITS) or 'one of ' + listed(UNITS)}")
+        return NANOSECONDS[UNITS[unit.lower()]]
+    if unit is not None:
+        raise DataError(f"the time column '{time}' is of type {column.type} and has its unit already: leave out unit=")
+    if pa.types.is_date32(column.type):
+        return NANOSECONDS["d"]
+    return NANOSECONDS["ms" if pa.types.is_date64(column.type) else column.type.unit]

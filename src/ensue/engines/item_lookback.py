@@ -1,0 +1,46 @@
+"""`PREV` in the items of SELECT: what it shows becomes a column of the event, also where events arrive in batches."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pyarrow as pa
+
+from ensue.columns.lookback import LookBack, spell_out
+from ensue.data.envelope import table_bytes, table_of
+from ensue.data.events import EventStream, one_chunk
+from ensue.data.partitions import key_codes
+from ensue.logic.check import Checked
+
+
+class ItemLookBack:
+    """`checked` has the query's items with each look-back as an attribute that `extended` adds to the events."""
+
+    def __init__(self, checked: Checked) -> None:
+        shifted: dict[str, tuple[str, int]] = {}
+        columns = [replace(o, expression=spell_out(o.expression, shifted)) for o in checked.outputs]
+        self.checked = replace(checked, outputs=tuple(columns))
+        self._wanted = tuple(shifted.values())
+        self._keys = [k.attribute for k in checked.query.partition]
+        self._tail: pa.Table | None = None
+
+    def extended(self, events: EventStream) -> EventStream:
+        """The events with what they look back to."""
+        if not self._wanted:
+            return events
+        look_back = LookBack(self._wanted, also=self._keys)
+        rows = events.table.select(look_back.attributes)
+        if self._tail is not None:
+            rows = pa.concat_tables([self._tail, rows])
+        codes = key_codes([one_chunk(rows.column(k)) for k in self._keys]) if self._keys else None
+        table = events.table
+        for name, column in look_back.columns(rows, codes).items():
+            table = table.append_column(name, column.slice(len(rows) - len(events)))
+        self._tail = look_back.tail
+        return replace(events, table=table)
+
+    def save(self) -> bytes:
+        return b"" if self._tail is None else table_bytes(self._tail)
+
+    def load(self, state: bytes) -> None:
+        self._tail = table_of(state) if state else None

@@ -1,0 +1,107 @@
+"""Conditions that relate events, judged over columns of complete matches for every choice of an event from each set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ensue.columns.masks import holds, named_by_text
+from ensue.data.complex_events import ComplexEvents
+from ensue.data.events import EventStream, integers, one_chunk
+from ensue.engines.reference.expressions import Events, Expressions, Scope
+from ensue.language import ast
+from ensue.language.printer import print_expression
+from ensue.logic.scope import aggregated_in, aggregates_of, chosen_of, without_aggregates
+from ensue.plan import Plan
+from ensue.results.matches import arrow_array
+
+Positions = npt.NDArray[np.int64]
+
+
+def finished(found: ComplexEvents, plan: Plan, events: EventStream) -> ComplexEvents:
+    """What a query reports of the matches of its plan: those for which the conditions hold that relate events.
+
+    Positions are those of the events. The variables that only the conditions spoke of are then left out, and complex
+    events that are the same without them are one.
+    """
+    if not plan.judged:
+        return found
+    if plan.related:
+        found = _chosen(satisfying(found, plan.related, events), plan.chooses_judged).only(plan.shown)
+    return _each_once(found).first_of_each_end(plan.query.limit)
+
+
+def _chosen(found: ComplexEvents, selector: ast.Selector | None) -> ComplexEvents:
+    """What a selector chooses among the matches of each end."""
+    if selector is None or not len(found):
+        return found
+    from ensue.kernels.select import CHOOSE, find_best  # numba is loaded where it is used
+
+    best = np.empty(len(found), dtype=np.bool_)
+    find_best(found.end, found.offset, found.position, CHOOSE[selector], best)
+    return found.in_order(np.flatnonzero(best))
+
+
+def _each_once(found: ComplexEvents) -> ComplexEvents:
+    from ensue.kernels.select import find_distinct  # numba is loaded where it is used
+
+    first = np.empty(len(found), dtype=np.bool_)
+    find_distinct(found.start, found.end, found.offset, found.position, found.mark, first)
+    return found if bool(first.all()) else found.in_order(np.flatnonzero(first))
+
+
+def satisfying(found: ComplexEvents, conditions: Iterable[ast.Expression], events: EventStream) -> ComplexEvents:
+    """The matches for which all conditions hold."""
+    for condition in conditions:
+        if len(found):
+            kept = _holds(found, condition, events)
+            found = found if bool(kept.all()) else found.in_order(np.flatnonzero(kept))
+    return found
+
+
+def _holds(found: ComplexEvents, condition: ast.Expression, events: EventStream) -> npt.NDArray[np.bool_]:
+    """For each match, whether the condition is TRUE for every choice; a variable without events leaves no choice."""
+    of_match, chosen = _choices(found, sorted(chosen_of(condition)))
+    aggregates = {print_expression(a): a for a in aggregates_of(condition)}
+    terms = {print_expression(a): a for a in ast.find(without_aggregates(condition), ast.Attribute)}
+    table = events.table
+    columns = {text: one_chunk(table.column(a.name).take(integers(chosen[a.variable]))) for text, a in terms.items()}
+    columns |= {text: _aggregated(found, a, events).take(integers(of_match)) for text, a in aggregates.items()}
+    good = holds(named_by_text(condition), columns, len(of_match))
+    kept = np.ones(len(found), dtype=np.bool_)
+    kept[of_match[~good]] = False
+    return kept
+
+
+def _aggregated(found: ComplexEvents, aggregate: ast.Call, events: EventStream) -> pa.Array:
+    """What the aggregate comes to in each match."""
+    match aggregate:
+        case ast.Call(function="count", arguments=(ast.Name(name=x),)):
+            return integers(np.diff(found.marks(x).offsets))
+    marks = {x: found.marks(x) for x in aggregated_in(aggregate)}
+    expressions = Expressions(Events(events, []))
+    values = []
+    for m in range(len(found)):
+        sets = {x: mark.of(m).tolist() for x, mark in marks.items()}
+        chosen = {x: positions[0] for x, positions in sets.items() if len(positions) == 1}
+        values.append(expressions.value(aggregate, Scope(chosen, sets)))
+    type_ = expressions.typing.infer(aggregate)
+    return pa.array(values) if type_ is None else arrow_array(values, type_.arrow)
+
+
+def _choices(found: ComplexEvents, variables: list[str]) -> tuple[Positions, dict[str, Positions]]:
+    """Every choice of one event a variable: the match it belongs to, and the event of each variable."""
+    of_match = np.arange(len(found))
+    chosen: dict[str, Positions] = {}
+    for x in variables:
+        marks = found.marks(x)
+        counts = np.diff(marks.offsets)[of_match]
+        before = np.concatenate([[0], np.cumsum(counts)])
+        places = np.repeat(marks.offsets[of_match] - before[:-1], counts) + np.arange(before[-1])
+        chosen = {y: np.repeat(positions, counts) for y, positions in chosen.items()}
+        chosen[x] = marks.positions[places]
+        of_match = np.repeat(of_match, counts)
+    return of_match, chosen

@@ -1,0 +1,122 @@
+"""The reference over events that arrive in batches: it keeps the events that it needs and evaluates them again."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ensue.data.complex_events import ComplexEvents
+from ensue.data.envelope import parcel, table_bytes, table_of, unparcel
+from ensue.data.events import EventStream, one_chunk
+from ensue.engines.reference.queries import evaluate
+from ensue.language import ast
+from ensue.logic.check import Checked
+from ensue.logic.classify import deadline_of
+from ensue.logic.window import Window, peel_windows, reaches_back
+
+Positions = npt.NDArray[np.int64]
+
+
+class ReferenceRunner:
+    """Exact and slow. With a window in time, the events that it has left behind are let go.
+
+    A query that ends in an absence with a deadline reports a match when time has passed its deadline, be it by an
+    event or by `pass_time`.
+    """
+
+    def __init__(self, checked: Checked, tick: int | None) -> None:
+        self._checked = checked
+        self._deadline = deadline_of(checked.query.pattern)
+        self._wait = 0 if self._deadline is None else Window(time=self._deadline.high).ticks(tick)
+        window = peel_windows(checked.query.pattern)[1].ticks(tick)
+        bounded = window is not None and self._wait is not None and not reaches_back(checked.query)
+        self._ticks = (window or 0) + (self._wait or 0) if bounded else None
+        self._first = 0  # the position of the first event kept
+        self._events: EventStream | None = None
+        self._passed: int | None = None  # the time that has passed; asked where there is a deadline
+
+    @property
+    def nodes(self) -> int:
+        return 0 if self._events is None else len(self._events)
+
+    @property
+    def next_due(self) -> int | None:
+        """The time by which the next deadline may have passed; None where nothing waits for one."""
+        if self._deadline is None or self._wait is None or self._events is None or self._passed is None:
+            return None
+        waiting = int(np.searchsorted(self._events.times, self._passed - self._wait))
+        return int(self._events.times[waiting]) + self._wait + 1 if waiting < self.nodes else None
+
+    def push(self, events: EventStream) -> ComplexEvents:
+        """The matches that end in these events, or whose deadline passes in them."""
+        before = self.nodes
+        self._events = events if self._events is None else _joined(self._events, events)
+        if self._deadline is None:
+            found = evaluate(self._checked, self._events)
+            found = found.in_order(np.flatnonzero(found.end >= before)).shifted(self._first)
+        else:
+            found = self._due(int(events.times[-1]), self._deadline) if len(events) else ComplexEvents.of(())
+        if len(events):
+            self._let_go(int(events.times[-1]))
+        return found
+
+    def pass_time(self, time: int) -> ComplexEvents | None:
+        """No later event is before this time: what windows have left behind by then may go."""
+        found = None if self._deadline is None else self._due(time, self._deadline)
+        self._let_go(time)
+        return found
+
+    def _due(self, time: int, deadline: ast.Interval) -> ComplexEvents:
+        """The matches whose deadline has passed by this time and had not before."""
+        before = self._passed
+        self._passed = time if before is None else max(time, before)
+        if self._events is None or not len(self._events):
+            return ComplexEvents.of(())
+        found = evaluate(self._checked, self._events, passed=self._passed)
+        if before is not None:
+            tick = self._events.tick or 1
+            waited = [deadline.contains((before - int(t)) * tick) for t in self._events.times[found.end]]
+            found = found.in_order(np.flatnonzero(np.array(waited, dtype=np.bool_)))
+        return found.shifted(self._first)
+
+    def _let_go(self, time: int) -> None:
+        if self._ticks is not None and self._events is not None:
+            left = int(np.searchsorted(self._events.times, time - self._ticks))
+            self._events = self._events.slice(left, len(self._events))
+            self._first += left
+
+    def referenced(self) -> Positions:
+        return np.arange(self._first, self._first + self.nodes)
+
+    def save(self) -> bytes:
+        parts = {"first": json.dumps(self._first).encode(), "passed": json.dumps(self._passed).encode()}
+        if self._events is not None:
+            kept = self._events
+            table = kept.table.append_column("\0type", one_chunk(kept.types).cast(pa.string()))
+            table = table.append_column("\0time", kept.time_column).append_column("\0times", pa.array(kept.times))
+            parts["events"] = table_bytes(table)
+            parts["tick"] = json.dumps(kept.tick).encode()
+        return parcel(parts)
+
+    def load(self, state: bytes) -> None:
+        parts = unparcel(state)
+        self._first, self._passed = json.loads(parts["first"]), json.loads(parts.get("passed", b"null"))
+        self._events = None
+        if "events" in parts:
+            table = table_of(parts["events"])
+            plain = table.drop_columns(["\0type", "\0time", "\0times"])
+            times, tick = table.column("\0times").to_numpy(), json.loads(parts["tick"])
+            self._events = EventStream(plain, table.column("\0type"), times, tick, table.column("\0time"))
+
+
+def _joined(first: EventStream, second: EventStream) -> EventStream:
+    return EventStream(
+        pa.concat_tables([first.table, second.table]),
+        pa.chunked_array([one_chunk(s.types).cast(pa.string()) for s in (first, second)]),
+        np.concatenate([first.times, second.times]),
+        second.tick,
+        pa.chunked_array([*first.time_column.chunks, *second.time_column.chunks]),
+    )

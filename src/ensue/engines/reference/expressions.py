@@ -1,0 +1,328 @@
+"""Section 4 of the language page: what an expression is worth at given events, in three-valued logic."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import operator
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+from typing import Any
+
+import pyarrow as pa
+
+from ensue.data.events import EventStream
+from ensue.data.schema import Kind, timestamp_literal, value_type
+from ensue.language import ast
+from ensue.logic.functions import AGGREGATES, FUNCTIONS, aligned, as_computed, nan_last
+from ensue.logic.scope import aggregates_of, chosen_of, last_of
+from ensue.logic.types import Typing
+
+_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
+    "=": operator.eq,
+    "<>": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+class Events:
+    """A stream as Python values: an attribute at a position, and the position `k` before it in its substream.
+
+    `passed` is the time that has passed, in the ticks of the stream: no event is still to come from before it. The
+    end of a stream is no time that passes, so without it that is the last event's.
+    """
+
+    def __init__(self, stream: EventStream, substreams: Sequence[Sequence[int]], passed: int | None = None) -> None:
+        self.stream = stream
+        self.substreams = substreams
+        self._passed = passed
+        self._columns: dict[str, list[Any]] = {}
+
+    @cached_property
+    def rank(self) -> dict[int, int]:
+        """The place of each position in its substream."""
+        return {pos: rank for members in self.substreams for rank, pos in enumerate(members)}
+
+    @cached_property
+    def _substream_of(self) -> dict[int, Sequence[int]]:
+        return {pos: members for members in self.substreams for pos in members}
+
+    @cached_property
+    def types(self) -> list[str | None]:
+        types: list[str | None] = self.stream.types.to_pylist()
+        return types
+
+    @cached_property
+    def nanoseconds(self) -> list[int]:
+        """The time of each event; whole ticks where no unit is known, which only queries without intervals get."""
+        tick = self.stream.tick or 1
+        return [int(t) * tick for t in self.stream.times]
+
+    @property
+    def now(self) -> int:
+        """The time that has passed, in nanoseconds; asked where there is an event."""
+        return self.nanoseconds[-1] if self._passed is None else self._passed * (self.stream.tick or 1)
+
+    def value(self, attribute: str, position: int) -> Any:
+        if attribute not in self._columns:
+            self._columns[attribute] = python_values(self.stream.table.column(attribute))
+        return self._columns[attribute][position]
+
+    def before(self, position: int, k: int) -> int | None:
+        rank = self.rank[position] - k
+        return self._substream_of[position][rank] if rank >= 0 else None
+
+
+def python_values(column: pa.ChunkedArray) -> list[Any]:
+    """The column as values that expressions compute with: times and durations as integers of nanoseconds."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    arrow = column.type
+    kind = value_type(arrow).kind
+    if kind in (Kind.TIMESTAMP, Kind.DURATION):
+        if pa.types.is_date32(arrow):
+            column, unit = column.cast(pa.int32()), "d"
+        else:
+            unit = "ms" if pa.types.is_date64(arrow) else arrow.unit
+        ticks = column.cast(pa.int64()).to_pylist()
+        return [None if t is None else t * ast.NANOSECONDS[unit] for t in ticks]
+    values: list[Any] = column.to_pylist()
+    return values
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What the names of an expression stand for: one event each (`chosen`), or a set (for `x[g]`, aggregates)."""
+
+    chosen: Mapping[str, int] = field(default_factory=dict)
+    sets: Mapping[str, Collection[int]] = field(default_factory=dict)
+    here: int | None = None  # the event that bare attribute names inside x[...] speak of
+    computed: Mapping[ast.Call, Any] = field(default_factory=dict)  # aggregates, whatever is chosen
+
+    def at(self, position: int) -> Scope:
+        return replace(self, here=position)
+
+    def choosing(self, variable: str, position: int) -> Scope:
+        return replace(self, chosen={**self.chosen, variable: position})
+
+
+class Expressions:
+    """Evaluates expressions over the events of a stream. NULL is None."""
+
+    def __init__(self, events: Events) -> None:
+        self.events = events
+        self.typing = Typing(events.stream.schema)
+
+    def holds_for_every_choice(
+        self, f: ast.Expression, sets: Mapping[str, Collection[int]], single: Mapping[str, int]
+    ) -> bool:
+        """A filter over sets: TRUE for every choice of one event from each; an empty set makes it hold.
+
+        An aggregate is of a whole set, so nothing is chosen for it. `single` are the events of single variables.
+        """
+        computed = {a: self.value(a, Scope(single, sets)) for a in aggregates_of(f)}
+        chosen = sorted(chosen_of(f))
+        choices = itertools.product(*(sets[x] for x in chosen))
+        scopes = (Scope(dict(zip(chosen, c, strict=True)), sets, computed=computed) for c in choices)
+        return all(self.value(f, scope) is True for scope in scopes)
+
+    def value(self, e: ast.Expression, scope: Scope) -> Any:
+        """The value of `e`."""
+        match e:
+            case ast.Literal():
+                return e.value
+            case ast.DurationLiteral():
+                length = e.duration.nanoseconds()
+                return int(length) if length.denominator == 1 else length
+            case ast.Name():
+                assert scope.here is not None
+                return self.events.value(e.name, scope.here)
+            case ast.Attribute():
+                return self.events.value(e.name, scope.chosen[e.variable])
+            case ast.LastOf():
+                return self.events.value(e.name, scope.chosen[last_of(e.variable)])
+            case ast.Each():
+                every = [self.value(e.condition, scope.at(k)) for k in scope.sets[e.variable]]
+                return _all(every)
+            case ast.Unary(operator="NOT"):
+                operand = self.value(e.operand, scope)
+                return None if operand is None else not operand
+            case ast.Unary():
+                return _negate(self.value(e.operand, scope))
+            case ast.Binary(operator="AND"):
+                return _all([self.value(e.left, scope), self.value(e.right, scope)])
+            case ast.Binary(operator="OR"):
+                return _any([self.value(e.left, scope), self.value(e.right, scope)])
+            case ast.Binary():
+                return binary(e.operator, self.value(e.left, scope), self.value(e.right, scope))
+            case ast.IsNull():
+                return (self.value(e.operand, scope) is None) != e.negated
+            case ast.InList():
+                operand = self.value(e.operand, scope)
+                return _negated(e, _any([binary("=", operand, self.value(o, scope)) for o in e.options]))
+            case ast.Between():
+                operand = self.value(e.operand, scope)
+                low, high = self.value(e.low, scope), self.value(e.high, scope)
+                return _negated(e, _all([binary(">=", operand, low), binary("<=", operand, high)]))
+            case ast.Like():
+                return _negated(e, _like(self.value(e.operand, scope), self.value(e.pattern, scope)))
+            case ast.Call():
+                return self._call(e, scope)
+        raise AssertionError(e)
+
+    def _call(self, e: ast.Call, scope: Scope) -> Any:
+        if e.function in AGGREGATES:
+            return scope.computed[e] if e in scope.computed else self._aggregate(e, scope)
+        if e.function == "prev":
+            return self._look_back(e, scope)
+        if e.function == "timestamp":
+            (literal,) = e.arguments
+            assert isinstance(literal, ast.Literal)
+            scalar = timestamp_literal(str(literal.value))
+            assert scalar is not None
+            return scalar.value * ast.NANOSECONDS[scalar.type.unit]
+        function = FUNCTIONS[e.function]
+        values = [self.value(a, scope) for a in e.arguments]
+        if not function.lenient and any(v is None for v in values):
+            return None
+        if function.zoned:
+            type_ = self.typing.infer(e.arguments[0])
+            values.append(getattr(type_.arrow, "tz", None) if type_ else None)
+        return function.compute(*(values if function.same_kind else map(as_computed, values)))
+
+    def _look_back(self, e: ast.Call, scope: Scope) -> Any:
+        term, *steps = e.arguments
+        k = int(steps[0].value) if steps and isinstance(steps[0], ast.Literal) else 1  # type: ignore[arg-type]
+        assert isinstance(term, ast.Attribute | ast.Name)
+        position = scope.chosen[term.variable] if isinstance(term, ast.Attribute) else scope.here
+        assert position is not None
+        before = self.events.before(position, k)
+        return None if before is None else self.events.value(term.name, before)
+
+    def _aggregate(self, e: ast.Call, scope: Scope) -> Any:
+        (argument,) = e.arguments
+        if isinstance(argument, ast.Name):
+            return len(scope.sets[argument.name])
+        sets = {n.variable for n in ast.find(argument, ast.Attribute)} - scope.chosen.keys()
+        if not sets:  # a rewriting has shown that it is of one event
+            return aggregate(e.function, [self.value(argument, scope)])
+        (variable,) = sets
+        positions = sorted(scope.sets[variable])
+        values = [self.value(argument, scope.choosing(variable, k)) for k in positions]
+        return aggregate(e.function, values)
+
+
+def aggregate(function: str, values: list[Any]) -> Any:
+    """The aggregate of the values in stream order. As in SQL, NULLs count only for first, last and collect."""
+    match function:
+        case "collect":
+            return values
+        case "first":
+            return values[0] if values else None
+        case "last":
+            return values[-1] if values else None
+    known = [v for v in values if v is not None]
+    if function == "count":
+        return len(known)
+    if not known:
+        return None
+    match function:
+        case "min":
+            return min(known, key=nan_last)
+        case "max":
+            return max(known, key=nan_last)
+        case "avg":
+            return _float_sum(known) / len(known)
+    if all(isinstance(v, int) for v in known):
+        return _fits(sum(known))
+    return _float_sum(known)
+
+
+def _float_sum(values: list[Any]) -> float:
+    """Exact up to the last rounding; what overflows or has infinities is as floats have it."""
+    try:
+        return math.fsum(values)
+    except (OverflowError, ValueError):
+        return float(sum(map(float, values)))
+
+
+def binary(symbol: str, left: Any, right: Any) -> Any:
+    """Arithmetic and comparison. NULL with anything is NULL; so is what has no result."""
+    if left is None or right is None:
+        return None
+    left, right = aligned(left, right)
+    if symbol in _COMPARE:
+        return _COMPARE[symbol](left, right)
+    left, right = as_computed(left), as_computed(right)
+    match symbol:
+        case "||":
+            return left + right
+        case "+":
+            return _fits(left + right)
+        case "-":
+            return _fits(left - right)
+        case "*":
+            return _fits(left * right)
+        case "/":
+            return None if right == 0 else float(left) / float(right)
+        case "%":
+            return None if right == 0 else _remainder(left, right)
+    raise AssertionError(symbol)
+
+
+def _remainder(left: Any, right: Any) -> Any:
+    """With the sign of the dividend, as in SQL."""
+    if isinstance(left, float):
+        return math.fmod(left, right) if math.isfinite(left) else math.nan
+    return int(math.copysign(1, left)) * (abs(left) % abs(right))
+
+
+def _fits(value: Any) -> Any:
+    """Integers are of 64 bits: what does not fit has no result."""
+    return None if isinstance(value, int) and not -(2**63) <= value < 2**63 else value
+
+
+def _negate(value: Any) -> Any:
+    return None if value is None else _fits(-as_computed(value))
+
+
+def _negated(e: ast.InList | ast.Between | ast.Like, value: bool | None) -> bool | None:
+    return (not value) if e.negated and value is not None else value
+
+
+def _all(values: Collection[bool | None]) -> bool | None:
+    """AND of SQL: FALSE wins, then NULL."""
+    if any(v is False for v in values):
+        return False
+    return None if any(v is None for v in values) else True
+
+
+def _any(values: Collection[bool | None]) -> bool | None:
+    """OR of SQL: TRUE wins, then NULL."""
+    if any(v is True for v in values):
+        return True
+    return None if any(v is None for v in values) else False
+
+
+def _like(text: str | None, pattern: str | None) -> bool | None:
+    if text is None or pattern is None:
+        return None
+    return like_regex(pattern).fullmatch(text) is not None
+
+
+@lru_cache(maxsize=1000)
+def like_regex(pattern: str) -> re.Pattern[str]:
+    """SQL's LIKE as a regular expression: `%` any characters, `_` one, a backslash takes the next as it is."""
+    out = []
+    characters = iter(pattern)
+    for c in characters:
+        if c == "\\":
+            out.append(re.escape(next(characters, "\\")))
+        else:
+            out.append({"%": ".*", "_": "."}.get(c) or re.escape(c))
+    return re.compile("".join(out), re.DOTALL)

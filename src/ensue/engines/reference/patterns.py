@@ -1,0 +1,284 @@
+"""Sections 2, 3 and 5 of the language page: the complex events of a pattern, operator by operator.
+
+A filter may speak of a variable that a pattern around it binds, also one that comes later in the stream. So a
+pattern is evaluated under an *environment*: a position for each variable that it takes from outside. The pattern
+that binds such a variable to one event tries every position for it, and keeps the complex events that indeed
+mark that position: the valuations of CEPL (Grez, section 3.2), guessed and checked. What a round of an iteration
+is told of the round before, `LASTOF(y)`, is in the environment too, under a name of its own.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from functools import cached_property
+
+from ensue.engines.reference.expressions import Events, Expressions
+from ensue.language import ast
+from ensue.logic.classify import conjunction, conjuncts_of
+from ensue.logic.scope import (
+    aggregated_in,
+    aggregates_of,
+    bindings,
+    captured,
+    carried,
+    free,
+    is_atom,
+    last_of,
+    lasts_in,
+    named_in,
+    nullable,
+    singles,
+)
+
+#: In the first round of an iteration, `LASTOF(y)` is None.
+Environment = Mapping[str, int | None]
+#: The events of the round before that the next round is told of, in the order of `carried`.
+Told = tuple[int | None, ...]
+
+
+@dataclass(frozen=True)
+class ComplexEvent:
+    """`(i, j, mu)`: start, end, and the marks as pairs of a variable and a position."""
+
+    start: int
+    end: int
+    marks: frozenset[tuple[str, int]]
+
+    def of(self, variable: str) -> list[int]:
+        """`mu(x)`, in stream order."""
+        return sorted(k for x, k in self.marks if x == variable)
+
+    @cached_property
+    def support(self) -> frozenset[int]:
+        return frozenset(k for _, k in self.marks)
+
+    def union(self, other: ComplexEvent) -> ComplexEvent:
+        return ComplexEvent(min(self.start, other.start), max(self.end, other.end), self.marks | other.marks)
+
+    def project(self, variables: Iterable[str]) -> ComplexEvent:
+        kept = frozenset(variables)
+        return ComplexEvent(self.start, self.end, frozenset(m for m in self.marks if m[0] in kept))
+
+
+ComplexEvents = frozenset[ComplexEvent]
+
+
+class Patterns:
+    """The meaning of patterns over one substream: `Patterns(events, substream).of(p)`."""
+
+    def __init__(self, events: Events, substream: Sequence[int]) -> None:
+        self.events = events
+        self.positions = substream
+        self.expressions = Expressions(events)
+        self._known: dict[tuple[ast.Pattern, tuple[tuple[str, int | None], ...]], ComplexEvents] = {}
+
+    def of(self, p: ast.Pattern, outside: Environment | None = None) -> ComplexEvents:
+        """The complex events of `p` where the variables it takes from outside stand for these positions."""
+        needed = {x: (outside or {})[x] for x in free(p)}
+        key = (p, tuple(sorted(needed.items())))
+        if key not in self._known:
+            self._known[key] = frozenset(self._with_valuations(p, needed))
+        return self._known[key]
+
+    def _with_valuations(self, p: ast.Pattern, outside: Environment) -> Iterator[ComplexEvent]:
+        names = sorted(captured(p))
+        for positions in itertools.product(self.positions, repeat=len(names)):
+            valuation = dict(zip(names, positions, strict=True))
+            for c in self._operator(p, {**outside, **valuation}):
+                if all(c.of(x) == [k] for x, k in valuation.items()):
+                    yield c
+
+    # -- section 3, row by row
+
+    def _operator(self, p: ast.Pattern, env: Environment) -> Iterable[ComplexEvent]:
+        match p:
+            case ast.Type():
+                return (ComplexEvent(k, k, frozenset({(p.name, k)})) for k in self._typed(p.name))
+            case ast.Any():
+                return (ComplexEvent(k, k, frozenset()) for k in self.positions)
+            case ast.As():
+                return self._as(p, env)
+            case ast.Filter():
+                return self._filter(p, env)
+            case ast.Sequence():
+                joined = self._join(self.of(p.left, env), self.of(p.right, env), p.contiguous, p.gap)
+                return itertools.chain(joined, self._without_optional(p, env))
+            case ast.NotBetween():
+                return itertools.chain(self._not_between(p, env), self._without_optional(p, env))
+            case ast.Iteration():
+                return self._iteration(p, env)
+            case ast.Optional():
+                return self.of(p.body, env)  # that it may be left out is the sequence's to say
+            case ast.Within():
+                return (c for c in self.of(p.body, env) if self._inside(c, p.window))
+            case ast.Or():
+                return self.of(p.left, env) | self.of(p.right, env)
+            case ast.And():
+                return self.of(p.left, env) & self.of(p.right, env)
+            case ast.All():
+                return self._all(p, env)
+            case ast.Unless():
+                return self._unless(p, env)
+            case ast.NotAfter():
+                return self._not_after(p, env)
+            case ast.Select():
+                return select(p.selector, self.of(p.body, env), self.events.rank)
+            case ast.Project():
+                return (c.project(p.variables) for c in self.of(p.body, env))
+        raise AssertionError(p)
+
+    def _typed(self, name: str) -> list[int]:
+        return [k for k in self.positions if self.events.types[k] == name]
+
+    def _as(self, p: ast.As, env: Environment) -> Iterator[ComplexEvent]:
+        for c in self.of(p.body, env):
+            marked = {c.start} if is_atom(p.body) else c.support
+            yield ComplexEvent(c.start, c.end, c.marks | {(p.variable, k) for k in marked})
+
+    def _filter(self, p: ast.Filter, env: Environment) -> Iterator[ComplexEvent]:
+        """A variable that the filter's own pattern binds means its marks; any other comes from outside."""
+        outside = {x: [k] for x, k in env.items() if k is not None}
+        # In a first round there is no LASTOF(y): what is said of it, a part of a conjunction, falls away.
+        said = [f for f in conjuncts_of(p.condition) if lasts_in(f) <= outside.keys()]
+        if not said:
+            yield from self.of(p.body, env)
+            return
+        condition = conjunction(said)
+        own = bindings(p.body)
+        spoken_of = named_in(condition).union(*map(aggregated_in, aggregates_of(condition)))
+        for c in self.of(p.body, env):
+            sets = {**outside, **{x: c.of(x) for x in own if x in spoken_of}}
+            single = {x: positions[0] for x, positions in sets.items() if own.get(x, True)}
+            if self.expressions.holds_for_every_choice(condition, sets, single):
+                yield c
+
+    def _join(
+        self, left: Set[ComplexEvent], right: Set[ComplexEvent], contiguous: bool, gap: ast.Interval | None
+    ) -> Iterator[ComplexEvent]:
+        """`p ; q`, `p : q` and their timed forms."""
+        by_start = defaultdict(list)
+        for c in right:
+            by_start[c.start].append(c)
+        for start, after in by_start.items():
+            for c1 in left:
+                if self._follows(c1.end, start, contiguous) and self._apart(c1.end, start, gap):
+                    yield from (c1.union(c2) for c2 in after)
+
+    def _follows(self, end: int, start: int, contiguous: bool) -> bool:
+        rank = self.events.rank
+        return rank[end] + 1 == rank[start] if contiguous else end < start
+
+    def _apart(self, end: int, start: int, gap: ast.Interval | None) -> bool:
+        times = self.events.nanoseconds
+        return gap is None or gap.contains(times[start] - times[end])
+
+    def _without_optional(self, p: ast.Sequence | ast.NotBetween, env: Environment) -> Iterator[ComplexEvent]:
+        if nullable(p.left):
+            yield from self.of(p.right, env)
+        if nullable(p.right):
+            yield from self.of(p.left, env)
+
+    def _iteration(self, p: ast.Iteration, env: Environment) -> Iterator[ComplexEvent]:
+        """`p+` is `p` or `p+ ; p`: the complex events of one round, of two, and so on while there are any.
+
+        They are kept by what the next round is told of the last.
+        """
+        first = (None,) * len(carried(p))
+        rounds, many = 1, self._round(p, env, first)
+        while many and (p.high is None or rounds <= p.high):
+            if rounds >= p.low:
+                yield from itertools.chain(*many.values())
+            longer: dict[Told, set[ComplexEvent]] = defaultdict(set)
+            for told, so_far in many.items():
+                for tells, once in self._round(p, env, told).items():
+                    longer[tells].update(self._join(so_far, once, p.contiguous, p.gap))
+            many = {told: found for told, found in longer.items() if found}
+            rounds += 1
+
+    def _round(self, p: ast.Iteration, env: Environment, told: Told) -> dict[Told, set[ComplexEvent]]:
+        """The complex events of a round that is told so of the round before, by what it tells the next."""
+        names = sorted(carried(p))
+        found: dict[Told, set[ComplexEvent]] = defaultdict(set)
+        for c in self.of(p.body, {**env, **dict(zip(map(last_of, names), told, strict=True))}):
+            found[tuple(k for y in names for k in c.of(y))].add(c)
+        return found
+
+    def _inside(self, c: ComplexEvent, window: ast.Interval | ast.EventCount) -> bool:
+        if isinstance(window, ast.EventCount):
+            return self.events.rank[c.end] - self.events.rank[c.start] < window.count
+        return self._apart(c.start, c.end, window)
+
+    def _all(self, p: ast.All, env: Environment) -> Iterator[ComplexEvent]:
+        shared = singles(p.left) & singles(p.right)
+        for c1 in self.of(p.left, env):
+            for c2 in self.of(p.right, env):
+                if all(c1.of(x) == c2.of(x) for x in shared):
+                    yield c1.union(c2)
+
+    def _unless(self, p: ast.Unless, env: Environment) -> Iterator[ComplexEvent]:
+        for c in self.of(p.body, env):
+            absent = self.of(p.absent, self._seen_from(p, c, env))
+            if not any(c.start <= d.start and d.end <= c.end for d in absent):
+                yield c
+
+    def _not_after(self, p: ast.NotAfter, env: Environment) -> Iterator[ComplexEvent]:
+        """Nothing absent may end by the deadline, and it is known that nothing does when the deadline has passed."""
+        times = self.events.nanoseconds
+        for c in self.of(p.body, env):
+            if not p.deadline.contains(self.events.now - times[c.end]):
+                absent = self.of(p.absent, self._seen_from(p, c, env))
+                if not any(c.end < d.start and p.deadline.contains(times[d.end] - times[c.end]) for d in absent):
+                    yield c
+
+    def _not_between(self, p: ast.NotBetween, env: Environment) -> Iterator[ComplexEvent]:
+        for c1 in self.of(p.left, env):
+            for c2 in self.of(p.right, env):
+                if c1.end < c2.start:
+                    c = c1.union(c2)
+                    absent = self.of(p.absent, self._seen_from(p, c, env))
+                    if not any(c1.end < d.start and d.end < c2.start for d in absent):
+                        yield c
+
+    @staticmethod
+    def _seen_from(p: ast.Pattern, c: ComplexEvent, env: Environment) -> Environment:
+        """What an absent pattern sees: the single variables of the complex event it must be absent from."""
+        return {**env, **{x: k for x in singles(p) for k in c.of(x)}}
+
+
+# ---------------------------------------------------------------- section 5
+
+
+def select(
+    selector: ast.Selector, candidates: Iterable[ComplexEvent], rank: Mapping[int, int]
+) -> Iterator[ComplexEvent]:
+    """Those that the selector keeps, among the complex events with the same end."""
+    by_end = defaultdict(list)
+    for c in candidates:
+        by_end[c.end].append(c)
+    for group in by_end.values():
+        supports = {c.support for c in group}
+        match selector:
+            case ast.Selector.ALL:
+                best = supports
+            case ast.Selector.NEXT:
+                best = {m for m in supports if not any(_less(m, other, min) for other in supports)}
+            case ast.Selector.LAST:
+                best = {m for m in supports if not any(_less(m, other, max) for other in supports)}
+            case ast.Selector.MAX:
+                best = {m for m in supports if not any(m < other for other in supports)}
+            case ast.Selector.STRICT:
+                best = {m for m in supports if _without_gaps(sorted(rank[k] for k in m))}
+        yield from (c for c in group if c.support in best)
+
+
+def _less(m1: frozenset[int], m2: frozenset[int], first: Callable[[frozenset[int]], int]) -> bool:
+    """`M1 < M2 iff min (or max) of their symmetric difference is in M2`."""
+    difference = m1 ^ m2
+    return bool(difference) and first(difference) in m2
+
+
+def _without_gaps(ranks: list[int]) -> bool:
+    return all(b - a == 1 for a, b in itertools.pairwise(ranks))

@@ -1,0 +1,59 @@
+"""Section 6 of the language page: partitions, selection, consumption, projection and LIMIT, in that order."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+
+from ensue.data.complex_events import ComplexEvents
+from ensue.data.events import EventStream
+from ensue.data.partitions import substreams_of
+from ensue.engines.reference.expressions import Events
+from ensue.engines.reference.patterns import ComplexEvent, Patterns, select
+from ensue.language import ast
+from ensue.logic.check import Checked
+from ensue.logic.outputs import projected
+
+Progress = Callable[[int, int], None]
+
+
+def evaluate(
+    checked: Checked, stream: EventStream, progress: Progress | None = None, *, passed: int | None = None
+) -> ComplexEvents:
+    """The complex events that a query reports, in the order of their ends.
+
+    `passed` is the time that has passed, where that is later than the last event's. All complex events of an end have
+    the same deadline, and those of later ends no earlier one: so by their ends they are also in the order in which
+    they become known.
+
+    CONSUME BY rules complex events out before the selector chooses: what may not be reported is no candidate.
+    """
+    query = checked.query
+    substreams = substreams_of(stream, [k.attribute for k in query.partition])
+    events = Events(stream, substreams, passed)
+    by_end: dict[int, list[ComplexEvent]] = defaultdict(list)
+    partition_of: dict[int, int] = {}
+    for number, substream in enumerate(substreams):
+        for c in Patterns(events, substream).of(query.pattern):
+            by_end[c.end].append(c)
+            partition_of[c.end] = number
+        if progress is not None:
+            progress(number + 1, len(substreams))
+    reported = _report(checked, events, by_end, partition_of)
+    return ComplexEvents.of((c.start, c.end, c.marks) for c in reported)
+
+
+def _report(
+    checked: Checked, events: Events, by_end: dict[int, list[ComplexEvent]], partition_of: dict[int, int]
+) -> Iterator[ComplexEvent]:
+    query = checked.query
+    kept_variables = projected(checked.outputs)
+    consumed: dict[int, int] = {}  # a partition's last end that was reported; with ANY, all count as one
+    for end in sorted(by_end):
+        group = 0 if query.consume is ast.Consume.ANY else partition_of[end]
+        candidates = [c for c in by_end[end] if c.start > consumed.get(group, -1)]
+        chosen = {c.project(kept_variables) for c in select(query.selector, candidates, events.rank)}
+        reported = sorted(chosen, key=lambda c: (c.start, sorted(c.marks)))[: query.limit]
+        if reported and query.consume is not ast.Consume.NONE:
+            consumed[group] = end
+        yield from reported

@@ -1,0 +1,133 @@
+"""`explain`: what a query was understood as, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ensue.automata.automaton_printer import print_automaton, print_determinised, print_deterministic
+from ensue.automata.predicates import print_guard
+from ensue.automata.register_moves import slow_moves
+from ensue.errors import EngineError, counted
+from ensue.explain.timing_lines import timing_lines
+from ensue.language import ast
+from ensue.language.printer import print_expression, print_interval, print_pattern, print_query
+from ensue.logic.check import Checked
+from ensue.logic.classify import Fragment, classify
+from ensue.logic.scope import bindings
+from ensue.plan import Plan
+from ensue.plan.detector_automaton import deterministic
+
+
+def explain(
+    checked: Checked, plan: Plan | str, *, verbose: bool = False, more: Mapping[str, list[str]] | None = None
+) -> str:
+    """The query in normal form, its variables, what decides how it is evaluated, and by which engine.
+
+    `plan` is the automaton engine's, or why it has none. Of a plan the formula is shown after each rule that changed
+    it, then the automaton; `verbose` shows the determinised automaton too. `more` are sections of other runners.
+    """
+    sections = {
+        "query": print_query(checked.query).splitlines(),
+        "variables": _variables(checked.query.pattern),
+        "result": _columns(checked),
+        "evaluation": [*_properties(classify(checked.query)), *_keys(checked, plan), *_engine(plan)],
+    }
+    if isinstance(plan, Plan):
+        width = max(len(rule) for rule, _ in plan.steps)
+        sections["formula"] = [f"{rule.ljust(width)}  {print_pattern(p)}" for rule, p in plan.steps]
+        sections["automaton"] = print_automaton(plan.automaton)
+        if verbose:
+            sections["determinised"] = print_determinised(plan.automaton, plan.predicates, plan.marks, plan.actions)
+    sections.update(more or {})
+    return "\n".join(section(title, lines) for title, lines in sections.items())
+
+
+def section(title: str, lines: list[str]) -> str:
+    return "\n".join([title, *(f"  {line}" for line in lines)])
+
+
+def explain_deterministic(checked: Checked) -> str:
+    """The deterministic automaton of the query as a section of its own, or why there is none."""
+    try:
+        automaton = deterministic(checked)
+    except EngineError as e:
+        return section("deterministic", [str(e)])
+    keys = ", ".join(k.attribute for k in checked.query.partition)
+    sizes = [(automaton.size, "state"), (len(automaton.steps), "transition"), (len(automaton.registers), "register")]
+    size = ", ".join(counted(n, what) for n, what in sizes if n) + (f", for each {keys}" if keys else "")
+    return section("deterministic", [size, *print_deterministic(automaton)])
+
+
+def _engine(plan: Plan | str) -> list[str]:
+    if isinstance(plan, Plan):
+        judged = " before they are judged" if plan.related else ""
+        slow = slow_moves(plan.automaton) if plan.automaton.registers and not plan.on_one_clock else []
+        lines = [f"engine        automaton: {_time(plan, slow)}, then as long as the matches are{judged}"]
+        if plan.chooses is not None:
+            lines.append(f"choice        {plan.chooses}: at the end of a match, among the best of each start in reach")
+        if plan.chooses_judged is not None:
+            lines.append(f"choice        {plan.chooses_judged}: at the end of a match, among all that were judged")
+        if plan.related:
+            lines.append(f"judged        on whole matches: {'; '.join(map(print_expression, plan.related))}")
+        if plan.absence is not None:
+            lines.append(
+                f"absent        {' or '.join(map(print_guard, plan.absence.guards))}: asked of where a match ends"
+            )
+        lines += timing_lines(plan, slow)
+        if plan.decided_last:
+            lines.append(f"detection     from the matches, since {plan.decided_last}")
+        return lines
+    return ["engine        reference: time grows with all complex events of every part", f"because       {plan}"]
+
+
+def _time(plan: Plan, slow: list[str]) -> str:
+    """What an event costs."""
+    if not plan.automaton.registers or plan.on_one_clock:
+        return "constant time an event"
+    if not slow:
+        return "time an event by the logarithm of the open partial matches"
+    return f"time an event by the open partial matches in the window, at {'; '.join(slow)}"
+
+
+def _keys(checked: Checked, plan: Plan | str) -> list[str]:
+    """The keys that equalities between events have become."""
+    if not isinstance(plan, Plan):
+        return []
+    new = [k.attribute for k in plan.query.partition if k not in checked.query.partition]
+    return [f"keys          {', '.join(new)}: equal in all events of a match, so a partition"] if new else []
+
+
+def _variables(pattern: ast.Pattern) -> list[str]:
+    known = bindings(pattern)
+    width = max(map(len, known), default=0)
+    lines = [f"{x.ljust(width)}  {'one event' if single else 'a set of events'}" for x, single in known.items()]
+    return lines or ["none: the pattern marks no event"]
+
+
+def _columns(checked: Checked) -> list[str]:
+    keys = [k.attribute for k in checked.query.partition]
+    return [", ".join([*keys, "start_time", "end_time", *(o.name for o in checked.outputs)])]
+
+
+def _properties(fragment: Fragment) -> list[str]:
+    related = "; ".join(fragment.related)
+    lines = [f"filters       {'related events: ' + related if related else 'each concerns one event'}"]
+    if fragment.look_back:
+        lines.append("look-back     PREV reads earlier events of the stream")
+    if fragment.windows:
+        lines.append(f"windows       {', '.join(_window(w) for w in fragment.windows)}")
+    else:
+        lines.append("windows       none: a complex event may span the whole stream")
+    if fragment.timed_gaps:
+        lines.append("gaps          time intervals between steps")
+    if fragment.selectors:
+        lines.append(f"selection     {', '.join(fragment.selectors)}")
+    if fragment.absence:
+        lines.append("absence       some events must not occur")
+    if fragment.deadline is not None:
+        lines.append(f"deadline      {_window(fragment.deadline)} after the end: reported when that time has passed")
+    return lines
+
+
+def _window(window: ast.Interval | ast.EventCount) -> str:
+    return f"{window.count} events" if isinstance(window, ast.EventCount) else print_interval(window)

@@ -1,0 +1,84 @@
+"""What `explain` says of a query with clocks: its class, and what that means for how it is evaluated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from ensue.automata.predicates import print_guard
+from ensue.automata.timing.clocks import compares_values
+from ensue.automata.timing.one_clock import has_lower_bounds
+from ensue.automata.timing.synchronous import Answer, Verdict, Witness
+from ensue.language.ast import NANOSECONDS
+from ensue.plan import Plan
+from ensue.plan.timed_classes import Timing, timing_of
+
+
+def timing_lines(plan: Plan, slow: list[str]) -> list[str]:
+    """None for a query without clocks; `slow` are the transitions that look at many runs one by one."""
+    timing = timing_of(plan)
+    if timing is None:
+        return []
+    compares = any(compares_values(actions) for actions in plan.actions)
+    lines = [
+        f"clocks        {len(timing.clocks)}: {_OUTSIDE if compares else _class(timing)}",
+        f"resets        {_resets(timing.resets)}",
+        f"evaluator     {_evaluator(plan, timing, slow)}",
+    ]
+    if plan.ambiguous:
+        lines.append("duplicates    the matches of each end are compared: two runs may find the same one")
+    return lines
+
+
+_UPPER = "lists by the clock: it is one, with upper bounds only, so an event takes constant time"
+_LOWER = "queues by the clock: it is one, with lower bounds only, so an event takes constant time on average"
+_FAST = "ordered trees: the partial matches that pass a check lie together"
+_SLOW = "ordered trees: some events look at each partial match, as it carries more past them or must pass two bounds"
+_OUTSIDE = "the query compares values too, which the classes of timed queries do not"
+
+
+def _evaluator(plan: Plan, timing: Timing, slow: list[str]) -> str:
+    if plan.on_one_clock:
+        return _LOWER if has_lower_bounds(plan.automaton) else _UPPER
+    if timing.monotonic is None or slow:
+        return _SLOW if slow else _FAST
+    return f"{_FAST}; no constant time, since {_why_not(plan, timing)}"
+
+
+def _why_not(plan: Plan, timing: Timing) -> str:
+    """Why a monotonic query is not evaluated in constant time an event."""
+    if plan.window.events is not None:
+        return "the window counts events besides"
+    if plan.chooses is not None:
+        return f"{plan.chooses} compares matches"
+    return "the automaton is too large" if timing.upper else "what waits for a lower bound does not wait in line"
+
+
+def _class(timing: Timing) -> str:
+    kinds = ["windowed (times since the first event, or since the last marked)"] if timing.windowed else []
+    if timing.monotonic is not None:
+        kinds.append(f"monotonic ({'upper' if timing.upper else 'lower'} bounds only)")
+    return " and ".join(kinds) or "neither windowed nor monotonic"
+
+
+def _resets(verdict: Verdict) -> str:
+    if verdict.answer is Answer.YES:
+        return "synchronous: partial matches that mark the same events agree on the clocks"
+    if verdict.witness is not None:
+        return f"not synchronous: partial matches that mark alike differ in a clock after {_shown(verdict.witness)}"
+    return f"not decided whether synchronous: {verdict.why}"
+
+
+def _shown(witness: Witness) -> str:
+    """The events of the witness with their times."""
+    unit = _unit(witness.times)
+    times = [f"{float(t / NANOSECONDS[unit]):g} {unit}" for t in witness.times]
+    return ", ".join(f"{print_guard(s.guard)} at {t}" for s, t in zip(witness.steps, times, strict=True))
+
+
+def _unit(times: Sequence[Fraction]) -> str:
+    """The largest unit of which the times are whole or half, and the last is at least one."""
+    for unit, length in reversed(NANOSECONDS.items()):
+        if times[-1] >= length and all((2 * t / length).denominator == 1 for t in times):
+            return unit
+    return "ns"

@@ -1,0 +1,81 @@
+"""The deterministic automaton of a query, where it has one: its window must be in events, and its pattern bounded."""
+
+from __future__ import annotations
+
+from ensue.automata.build import within_time
+from ensue.automata.deterministic import DeterministicAutomaton
+from ensue.automata.liveness import pruned, shared
+from ensue.automata.model import TooLarge
+from ensue.automata.registers import Store
+from ensue.automata.windowed_determinisation import NotBounded, construct
+from ensue.errors import EngineError, ProblemKind, QueryError, counted
+from ensue.language import ast
+from ensue.language.printer import print_expression
+from ensue.logic.check import Checked
+from ensue.plan.compile import Plan, compile_plan
+
+
+def deterministic(checked: Checked) -> DeterministicAutomaton:
+    """Says at each event whether a match of the query ends there, and which events took part.
+
+    The construction is in `automata/windowed_determinisation.py`.
+
+    Of a query with partitions it is that of one partition. Raises EngineError with the reason where there is none.
+    """
+    try:
+        # Equalities are checked by registers, as the paper has it: a partition would need an automaton for each key.
+        plan = compile_plan(checked, tying=False)
+    except QueryError as e:
+        if any(p.kind is not ProblemKind.UNSUPPORTED for p in e.problems):
+            raise
+        raise EngineError(f"there is no deterministic automaton: {e.problems[0].message}") from None
+    reason = _not_made(plan)
+    if reason:
+        raise EngineError(f"there is no deterministic automaton: {reason}")
+    window = plan.window.events
+    assert window is not None
+    automaton = plan.automaton
+    if plan.window.time is not None:  # a clock, which the window in events keeps from being needed for ever
+        automaton = pruned(shared(within_time.construct(automaton, ast.Interval(None, plan.window.time))))
+    try:
+        return construct(automaton, window, consuming=plan.query.consume is not ast.Consume.NONE)
+    except NotBounded as e:
+        raise EngineError(f"there is no deterministic automaton: {_unbounded(e.store)}") from None
+    except TooLarge as e:
+        raise EngineError(
+            f"the deterministic automaton has more than {e.most:,} transitions: it tells apart which of the last "
+            f"{window} events matter, by {_conditions(plan)}, which can double them with each event of the window. "
+            "Shorten the window, or use Query.detect, which needs no such automaton"
+        ) from None
+
+
+def _not_made(plan: Plan) -> str:
+    """Why none can be made of the plan, in words."""
+    query = plan.query
+    if plan.absence is not None:
+        return "an absence with a deadline is known when time has passed it, and not when a match ends"
+    if plan.machines:
+        return "a selector inside the pattern depends on all events before"
+    if plan.decided_last:
+        return f"its matches are written out first, since {plan.decided_last}"
+    if query.consume is ast.Consume.ANY and query.partition:
+        return "CONSUME BY ANY lets the matches of one partition decide about another's"
+    if plan.window.events is not None:
+        return ""
+    if plan.window.time is None:
+        return "without a window every event may have to be remembered; add WITHIN n EVENTS"
+    return "a window in time bounds no number of events to be remembered; add WITHIN n EVENTS"
+
+
+def _unbounded(store: Store) -> str:
+    value = "its time" if store.value is None else print_expression(store.value)
+    return (
+        f"the pattern is not bounded: of any number of events, the {value} of each is compared with a later event "
+        "(Alevizos et al., definition 3)"
+    )
+
+
+def _conditions(plan: Plan) -> str:
+    stored = len(plan.automaton.registers)
+    found = counted(len(plan.predicates), "condition")
+    return f"{found} and {counted(stored, 'stored value')}" if stored else found

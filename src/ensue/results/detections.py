@@ -1,0 +1,80 @@
+"""Where matches end and which events took part: what `Query.detect` gives."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ensue.data.complex_events import ComplexEvents, Piece
+from ensue.data.events import EventStream
+from ensue.errors import DataError
+from ensue.logic.check import Checked
+from ensue.results.gathering import taken
+from ensue.results.matches import SHOWN, Rows, count_of
+
+_COLUMNS = ("start_time", "end_time", "position", "took_part")
+
+
+class Detections(Rows):
+    """The events at which a match ends, in stream order, each with those that took part in a match ending there.
+
+    `ends` says of every event of the stream whether a match ends there, `end` has the positions of those, and `start`
+    where the earliest of the matches of each starts. An event took part in a match if one of the variables that the
+    query's items use marks it.
+    """
+
+    def __init__(self, checked: Checked, stream: EventStream, found: ComplexEvents) -> None:
+        for key in checked.query.partition:
+            if key.attribute in _COLUMNS:
+                raise DataError(f"the partition column '{key.attribute}' has a name of the result's: rename it")
+        self._checked = checked
+        self._stream = stream
+        self._found = found
+
+    def __len__(self) -> int:
+        """How many events end a match."""
+        return len(self._found)
+
+    @property
+    def start(self) -> npt.NDArray[np.int64]:
+        return self._found.start
+
+    @property
+    def end(self) -> npt.NDArray[np.int64]:
+        return self._found.end
+
+    @cached_property
+    def ends(self) -> npt.NDArray[np.bool_]:
+        ends = np.zeros(len(self._stream), dtype=np.bool_)
+        ends[self.end] = True
+        return ends
+
+    def to_arrow(self) -> pa.Table:
+        """The partition columns, `start_time` (of the earliest match), `end_time`, `position` and `took_part`.
+
+        `position` is that of the event, counted from 0 in the stream; `took_part` lists the positions of the events.
+        """
+        return self._table
+
+    @cached_property
+    def _table(self) -> pa.Table:
+        table, times = self._stream.table, self._stream.time_column
+        keys = {k.attribute: taken(table.column(k.attribute), self.end) for k in self._checked.query.partition}
+        took_part = pa.chunked_array([_lists(p) for p in self._found.pieces], pa.list_(pa.int64()))
+        own = (taken(times, self.start), taken(times, self.end), pa.array(self.end), took_part)
+        return pa.table({**keys, **dict(zip(_COLUMNS, own, strict=True))})
+
+    def _head(self) -> pa.Table:
+        first = self._found.in_order(np.arange(min(SHOWN, len(self))))
+        return Detections(self._checked, self._stream, first).to_arrow()
+
+    def _counted(self) -> str:
+        return count_of(len(self), "event ends a match", "events end a match")
+
+
+def _lists(piece: Piece) -> pa.Array:
+    """The marked events of each match, on the memory that the engine has written."""
+    return pa.ListArray.from_arrays(pa.array(piece.offset, pa.int32()), pa.array(piece.position))

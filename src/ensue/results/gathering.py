@@ -1,0 +1,42 @@
+"""The values of a column at some positions, as the rows of matches show them."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ensue.data.events import integers
+
+#: From so many values on, a kernel takes them.
+_MANY = 1 << 12
+
+
+def taken(column: pa.ChunkedArray, positions: npt.NDArray[np.int64]) -> pa.ChunkedArray:
+    """The values at these positions. Arrow's own `take` first puts the whole column together from its chunks."""
+    if column.num_chunks <= 1:
+        return column.take(integers(positions))
+    begins = np.cumsum([0, *(len(c) for c in column.chunks)])
+    if len(positions) >= _MANY:
+        from ensue.kernels.gather import gathered  # numba is loaded where it is used
+
+        plain = gathered(column, begins, positions)
+        if plain is not None:
+            return pa.chunked_array([plain])
+    chunk_of = (np.searchsorted(begins, positions, side="right") - 1).astype(np.min_scalar_type(column.num_chunks))
+    order = None
+    if not (chunk_of[1:] >= chunk_of[:-1]).all():
+        order = np.argsort(chunk_of, kind="stable")
+        positions, chunk_of = positions[order], chunk_of[order]
+    cuts = np.searchsorted(chunk_of, np.arange(column.num_chunks + 1))
+    parts = [
+        chunk.take(integers(positions[first:last] - begin))
+        for chunk, begin, first, last in zip(column.chunks, begins, cuts, cuts[1:], strict=False)
+        if first < last
+    ]
+    found = pa.chunked_array(parts, column.type)
+    if order is None:
+        return found
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    return found.take(integers(place))

@@ -1,0 +1,128 @@
+"""Rows of matches into one file, or to standard output: Parquet, CSV, JSON lines, a table at a time."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from ensue.errors import DataError
+from ensue.results.matches import rows_of
+
+
+class OutputFormat(StrEnum):
+    parquet = "parquet"
+    csv = "csv"
+    jsonl = "jsonl"
+    table = "table"
+
+
+#: So many rows at a time become Python objects.
+_STEP = 1000
+
+
+def write_tables(tables: Iterable[pa.Table], output: str | None, wanted: OutputFormat) -> int:
+    """Writes tables of one schema, at least one, as one file; gives the number of rows."""
+    count = 0
+    writer = None
+    with _opened(output) as file:
+        for table in tables:
+            if writer is None:
+                writer = _WRITERS[wanted](file, table.schema)
+            writer.write(table)
+            count += table.num_rows
+        if writer is not None:
+            writer.close()
+    return count
+
+
+def write_text(text: str, output: str | None) -> None:
+    with _opened(output) as file:
+        file.write(text.encode())
+
+
+@contextmanager
+def _opened(output: str | None) -> Iterator[Any]:
+    """A file that takes its name when it is whole: a failure leaves what was there before. Or standard output."""
+    if output in (None, "-"):
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    part = Path(f"{output}.part")
+    try:
+        with open(part, "wb") as file:
+            yield file
+        part.replace(str(output))
+    except OSError as e:
+        raise DataError(f"cannot write {output}: {e.strerror}") from None
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _parquet(file: Any, schema: pa.Schema) -> Any:
+    import pyarrow.parquet as pq
+
+    return pq.ParquetWriter(file, schema)
+
+
+class _Csv:
+    """CSV has no lists and no bytes: such a cell is written as JSON."""
+
+    def __init__(self, file: Any, schema: pa.Schema) -> None:
+        from pyarrow import csv
+
+        self._as_json = [f.name for f in schema if pa.types.is_nested(f.type) or pa.types.is_binary(f.type)]
+        fields = [f.with_type(pa.string()) if f.name in self._as_json else f for f in schema]
+        self._writer = csv.CSVWriter(file, pa.schema(fields))
+
+    def write(self, table: pa.Table) -> None:
+        if self._as_json:
+            rows = [row for batch in table.to_batches(_STEP) for row in rows_of(pa.Table.from_batches([batch]))]
+            for name in self._as_json:
+                cells = pa.array([as_json(row[name]) for row in rows], pa.string())
+                table = table.set_column(table.column_names.index(name), name, cells)
+        self._writer.write(table)
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+class _JsonLines:
+    def __init__(self, file: Any, _schema: pa.Schema) -> None:
+        self._file = file
+
+    def write(self, table: pa.Table) -> None:
+        for batch in table.to_batches(_STEP):
+            for row in rows_of(pa.Table.from_batches([batch])):
+                self._file.write(as_json(row).encode() + b"\n")
+
+    def close(self) -> None:
+        """Nothing is left to write."""
+
+
+_WRITERS = {OutputFormat.parquet: _parquet, OutputFormat.csv: _Csv, OutputFormat.jsonl: _JsonLines}
+
+
+def as_json(value: Any) -> str:
+    return json.dumps(_plain(value), default=str, ensure_ascii=False, allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    """What JSON can say: NaN and infinities are null, bytes are written in hexadecimal."""
+    match value:
+        case dict():
+            return {k: _plain(v) for k, v in value.items()}
+        case list():
+            return [_plain(v) for v in value]
+        case float() if not math.isfinite(value):
+            return None
+        case bytes():
+            return value.hex()
+    return value

@@ -1,0 +1,128 @@
+"""What a pattern says of several events at once, moved to where all of these events are in reach.
+
+    A AS x ; (B AS y FILTER y.v > x.v)+      is      (A AS x ; (B AS y)+) FILTER y.v > x.v
+
+A condition holds for every choice of an event from each set, which is what a filter over sets means. A comparison of
+two events is left around the smallest pattern that binds both: the automaton's registers check it. What registers
+cannot check is taken out of the pattern, and judged over columns of whole matches.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import partial
+
+from ensue.data.schema import Schema
+from ensue.language import ast
+from ensue.logic.classify import conjuncts_of
+from ensue.logic.comparisons import can_be_split, comparison, is_plain, with_conjuncts
+from ensue.logic.scope import (
+    aggregates_of,
+    always_marked,
+    bindings,
+    lasts_in,
+    names_in,
+    nullable,
+    singles,
+    variables_of,
+)
+from ensue.logic.window import looks_back
+
+Conditions = tuple[ast.Expression, ...]
+_NONE: Conditions = ()
+
+
+def take_out(p: ast.Pattern, schema: Schema | None = None) -> tuple[ast.Pattern, Conditions]:
+    """The pattern with its comparisons where registers can check them, and the other conditions that relate events.
+
+    Some may have to stay where they are.
+
+    >>> from ensue.language.parser import parse_pattern
+    >>> from ensue.language.printer import print_expression, print_pattern
+    >>> pattern, taken = take_out(parse_pattern("A AS x ; (B AS y FILTER y.v > x.v AND y.w <> x.w AND y.w = 1)+"))
+    >>> print_pattern(pattern), [print_expression(c) for c in taken]
+    ('A AS x ; (B AS y FILTER y.w = 1)+ FILTER y.v > x.v', ['y.w <> x.w'])
+    """
+    pattern, taken = _take(p, schema)
+    known = bindings(pattern).keys()
+    return (pattern, taken) if all(names_in(c) <= known for c in taken) else (p, _NONE)
+
+
+def _take(p: ast.Pattern, schema: Schema | None) -> tuple[ast.Pattern, Conditions]:
+    """As `take_out`; conditions may speak of variables that a pattern around `p` binds."""
+    made, taken = _moved(p, schema)
+    if isinstance(p, ast.Filter) or nullable(made):
+        return made, taken  # in a filter around a pattern of optional steps, it could no longer be left out
+    here = [c for c in taken if variables_of(c) <= bindings(made).keys() and comparison(c, schema) is not None]
+    for c in here:
+        made = ast.Filter(made, c, span=c.span)
+    return made, tuple(c for c in taken if c not in here)
+
+
+def _moved(p: ast.Pattern, schema: Schema | None) -> tuple[ast.Pattern, Conditions]:
+    take = partial(_take, schema=schema)
+    match p:
+        case ast.Filter():
+            return _from_filter(p, *take(p.body), schema)
+        case ast.Within() | ast.As() | ast.Unless() | ast.Iteration() | ast.Optional():
+            body, taken = take(p.body)
+            staying = tuple(c for c in taken if not _may_leave(c, p))
+            if staying and nullable(body):
+                return p, _NONE
+            for c in staying:
+                body = ast.Filter(body, c, span=c.span)
+            return dataclasses.replace(p, body=body), tuple(c for c in taken if c not in staying)
+        case ast.Sequence() | ast.NotBetween() | ast.All() | ast.Or():
+            changes, found = {}, _NONE
+            for side, other in (("left", "right"), ("right", "left")):
+                part, taken = take(getattr(p, side))
+                elsewhere = bindings(getattr(p, other)).keys()
+                # What is said of a whole set on one side of OR is not said of the other.
+                stays = isinstance(p, ast.Or) and any(map(aggregates_of, taken))
+                if not stays and all(_own(c, part).isdisjoint(elsewhere) for c in taken):
+                    changes[side], found = part, found + taken
+            return dataclasses.replace(p, **changes), found  # type: ignore[arg-type]
+    return p, _NONE
+
+
+def _from_filter(
+    p: ast.Filter, body: ast.Pattern, taken: Conditions, schema: Schema | None
+) -> tuple[ast.Pattern, Conditions]:
+    """`body` is that of the filter without what was taken out of it."""
+    own = bindings(p.body).keys()
+    conjuncts = conjuncts_of(p.condition) if can_be_split(p) else [p.condition]
+    related = tuple(c for c in conjuncts if _relates(c) and _own(c, p.body))
+    settled = [c for c in related if variables_of(c) <= own and comparison(c, schema) is not None]
+    leaving = tuple(c for c in related if c not in settled)
+    made = with_conjuncts(dataclasses.replace(p, body=body), [c for c in conjuncts if c not in leaving])
+    if made is None and nullable(body):
+        return p, _NONE  # without its filter a pattern of optional steps could be left out of a sequence
+    return made or body, taken + leaving
+
+
+def _relates(c: ast.Expression) -> bool:
+    """Whether the condition speaks of several events, in a way that can be judged on a whole match."""
+    if aggregates_of(c):
+        return not (lasts_in(c) or looks_back(c) or any(ast.find(c, ast.Each)))
+    return len(variables_of(c)) > 1 and is_plain(c)
+
+
+def _own(c: ast.Expression, p: ast.Pattern) -> frozenset[str]:
+    """The variables of the condition that the pattern binds."""
+    return names_in(c) & bindings(p).keys()
+
+
+def _may_leave(c: ast.Expression, p: ast.Within | ast.As | ast.Unless | ast.Iteration | ast.Optional) -> bool:
+    """Whether the condition means the same outside of `p` as in its body."""
+    own = _own(c, p.body)
+    if aggregates_of(c) and isinstance(p, ast.Iteration | ast.Optional):
+        return False  # it speaks of the set of a round; and where its pattern is left out, it says nothing
+    match p:
+        case ast.As():
+            return p.variable not in own
+        case ast.Iteration():
+            # Of one round's event, or of every event of all rounds: the same, unless it relates two of one round.
+            return len(own) == 1 and own <= singles(p.body)
+        case ast.Optional():
+            return own <= always_marked(p.body)  # left out, its sets are empty, and the condition holds
+    return True
