@@ -9,11 +9,12 @@ from typing import Any
 from bench.workloads import Workload
 from ensue.data.complex_events import ComplexEvents
 from ensue.data.events import EventStream, read_events
-from ensue.engines.whole_tables import run_plan
+from ensue.engines.whole_tables import evaluate_table
 from ensue.kernels.runner import Reader
 from ensue.language.parser import parse_query
 from ensue.logic.check import check
 from ensue.plan import Plan, compile_plan
+from ensue.plan.choice import Choice
 
 
 def best_of(times: int, work: Callable[[], Any]) -> tuple[float, Any]:
@@ -35,8 +36,9 @@ def prepared(workload: Workload) -> tuple[Plan, EventStream]:
 def measure(workload: Workload, times: int = 3, threads: int = 1) -> dict[str, Any]:
     """The rate of a workload, and its ratio to a bare pass that only evaluates the predicates."""
     plan, stream = prepared(workload)
-    run_plan(plan, stream.slice(0, 1000), threads=threads)  # kernels are loaded, programs are not yet known
-    seconds, found = best_of(times, lambda: run_plan(plan, stream, threads=threads))
+    choice = Choice(plan.checked, plan.checked, plan, "")
+    evaluate_table(choice, stream.slice(0, 1000), threads=threads)  # kernels are loaded, programs are not yet known
+    seconds, found = best_of(times, lambda: evaluate_table(choice, stream, threads=threads))
     bare, _ = best_of(times, lambda: Reader(plan, stream.tick).read(stream, 0))
     assert isinstance(found, ComplexEvents)
     return {

@@ -17,6 +17,7 @@ from ensue.language.builder import Select
 from ensue.language.parser import decode, parse_query
 from ensue.language.printer import print_query
 from ensue.logic.check import check
+from ensue.plan.choice import choose
 from ensue.results.detections import Detections
 from ensue.results.matches import Matches
 
@@ -128,11 +129,11 @@ class Query:
             frames: Any = events
             given: dict[str, Any] = {**options}
             _check_spark_engine(given.pop("engine", "auto"))
-            columns: Any = {c: given.pop(c) for c in ("time", "type", "unit", "tiebreak") if c in given}
-            said = explain_on_spark(self.ast, self.text, frames, verbose=verbose, columns=columns, **_said(given))
+            reading: Any = {c: given.pop(c) for c in ("time", "type", "unit", "tiebreak") if c in given}
+            said = explain_on_spark(self.ast, self.text, frames, verbose=verbose, reading=reading, **_said(given))
         else:
             checked = check(self.ast, self.text)
-            said = explain(checked, pipeline.plan_or_reason(checked), verbose=verbose)
+            said = explain(choose(checked), verbose=verbose)
         return f"{said}\n{explain_deterministic(check(self.ast, self.text))}" if deterministic else said
 
     @overload
@@ -194,12 +195,9 @@ class Query:
             self.ast,
             self.text,
             events,
-            time=time,
-            type=type,
-            unit=unit,
-            tiebreak=tiebreak,
             engine=engine,
             progress=progress,
+            reading={"time": time, "type": type, "unit": unit, "tiebreak": tiebreak},
         )
 
     def detect(
@@ -234,12 +232,9 @@ class Query:
             self.ast,
             self.text,
             events,
-            time=time,
-            type=type,
-            unit=unit,
-            tiebreak=tiebreak,
             engine=engine,
             progress=progress,
+            reading={"time": time, "type": type, "unit": unit, "tiebreak": tiebreak},
         )
 
     def late(

@@ -8,7 +8,7 @@ import pytest
 import ensue
 from ensue.data.events import EventStream, read_events
 from ensue.logic.check import check
-from ensue.pipeline import plan_or_reason
+from ensue.plan.choice import choose
 from ensue.results.running_query import RunningQuery
 
 TEXT = "SELECT a.v FROM S WHERE A AS a ; NOT B WITHIN 3 s"
@@ -32,7 +32,7 @@ class Running:
         self.running = self._new()
 
     def _new(self) -> RunningQuery:
-        return RunningQuery(self._checked, plan_or_reason(self._checked), self._tick)
+        return RunningQuery(choose(self._checked), self._tick)
 
     def of(self, *events: dict[str, object]) -> list[int]:
         return self._told(self.running.push(stream_of(*events)))

@@ -6,16 +6,14 @@ from random import Random
 
 import pyarrow as pa
 import pytest
-from engines import found_events
+from engines import found_events, run_plan
 
 import ensue
 from ensue.data.events import EventStream, read_events
 from ensue.engines import reference
-from ensue.engines import whole_tables as engine
 from ensue.language.parser import parse_query
-from ensue.logic.check import Checked, check
-from ensue.pipeline import plan_or_reason
-from ensue.plan import Plan
+from ensue.logic.check import check
+from ensue.plan.choice import Choice, choose
 from ensue.results.running_query import RunningQuery
 
 BODIES = [
@@ -59,22 +57,21 @@ def stream_of(events: list[dict[str, object]]) -> EventStream:
     return read_events(pa.Table.from_pylist(events, SCHEMA), ("S",), unit="s")
 
 
-def prepared(text: str) -> tuple[Checked, Plan | str]:
-    checked = check(parse_query(text), text, stream_of([]).schema)
-    return checked, plan_or_reason(checked)
+def prepared(text: str) -> Choice:
+    return choose(check(parse_query(text), text, stream_of([]).schema))
 
 
-def in_batches(checked: Checked, plan: Plan | str, events: list[dict[str, object]], rng: Random) -> list[tuple]:
+def in_batches(choice: Choice, events: list[dict[str, object]], rng: Random) -> list[tuple]:
     """The starts and ends of what is reported, over random batches with the state saved and loaded between them."""
     tick = stream_of([]).tick
-    running, told = RunningQuery(checked, plan, tick), []
+    running, told = RunningQuery(choice, tick), []
     while events:
         batch, events = events[: (n := rng.randrange(1, 4))], events[n:]
         told.append(running.push(stream_of(batch)))
         if rng.random() < 0.5:
             told.append(running.pass_time(batch[-1]["time"]))
         state = running.save()
-        running = RunningQuery(checked, plan, tick)
+        running = RunningQuery(choice, tick)
         running.load(state)
     rows = [table.select(["start_time", "end_time"]).to_pylist() for table in told if table is not None]
     return [(r["start_time"], r["end_time"]) for table in rows for r in table]
@@ -86,18 +83,18 @@ def test_the_engine_equals_the_reference(first):
     for seed in range(first, first + 300):
         rng = Random(f"deadlines {seed}")
         text, events = random_text(rng), random_events(rng)
-        checked, plan = prepared(text)
+        choice = prepared(text)
         stream = stream_of(events)
-        expected = found_events(reference.evaluate(checked, stream))
-        planned += isinstance(plan, Plan)
-        if isinstance(plan, Plan):
-            found = found_events(engine.run_plan(plan, stream))
+        expected = found_events(reference.evaluate(choice.checked, stream))
+        planned += choice.plan is not None
+        if choice.plan is not None:
+            found = found_events(run_plan(choice.plan, stream))
             if "LIMIT" in text:  # which ones are taken of those of an end is not said
                 assert [e[1] for e in found] == [e[1] for e in expected], (seed, text)
             else:
                 assert sorted(found) == sorted(expected), (seed, text)
             ends = sorted((events[e[0]]["time"], events[e[1]]["time"]) for e in found)
-            assert sorted(in_batches(checked, plan, events, rng)) == ends, (seed, text)
+            assert sorted(in_batches(choice, events, rng)) == ends, (seed, text)
             reported += bool(found)
     assert planned > 250
     assert reported > 50

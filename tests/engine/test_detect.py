@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 from detecting import Row, as_rows, by_end
-from engines import plan_of
+from engines import plan_of, run_plan
 from strategies import events_table, random_query, random_selecting_query, random_stream
 from without_jit import counted_without_jit
 
@@ -19,7 +19,6 @@ import ensue
 from ensue.data.complex_events import ComplexEvents
 from ensue.data.events import EventStream, read_events
 from ensue.engines import reference
-from ensue.engines.whole_tables import run_plan
 from ensue.errors import DataError, EngineError
 from ensue.kernels.runner import Runner
 from ensue.language.parser import parse_query
@@ -123,7 +122,7 @@ ENUMERATED = [
 
 @pytest.mark.parametrize("text", [*WALKED, *(text for text, _ in ENUMERATED)])
 def test_any_number_of_threads_and_any_batches(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ensue.engines.whole_tables.SMALL", 100)
+    monkeypatch.setattr("ensue.engines.parallel.SMALL", 100)
     plan, stream = prepared(text, stream_of(1500))
     wanted = as_rows(by_end(Matches(plan.checked, stream, run_plan(plan, stream, threads=1))))
     assert wanted

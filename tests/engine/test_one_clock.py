@@ -7,15 +7,14 @@ from random import Random
 import numpy as np
 import pyarrow as pa
 import pytest
-from engines import found_events, plan_of
+from engines import choice_of, found_events, plan_of, run_plan
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import ensue
 from ensue.data.events import EventStream, read_events
 from ensue.engines import reference
-from ensue.engines import whole_tables as engine
-from ensue.engines.judging import finished
+from ensue.engines.finishing import finished
 from ensue.kernels import runner as running
 from ensue.kernels.arena import USED
 from ensue.kernels.runner import Runner
@@ -79,14 +78,14 @@ def test_as_the_reference_and_at_every_cut(
     shown = next((v for v in "xyzw" if projects and f"AS {v}" in pattern), "*")
     checked, plan, stream = prepared(f"SELECT {shown} FROM S WHERE {pattern}{window}", table_of(events))
     assume(plan.on_one_clock)
-    found = found_events(finished(Runner(plan, stream.tick).push(stream), plan, stream))
+    found = found_events(finished(Runner(plan, stream.tick).push(stream), choice_of(plan), stream))
     assert len(found) == len(set(found))
     assert set(found) == set(found_events(reference.evaluate(checked, stream)))
     for cut in range(len(stream) + 1):
         first, second = Runner(plan, stream.tick), Runner(plan, stream.tick)
-        pieces = found_events(finished(first.push(stream.slice(0, cut)), plan, stream))
+        pieces = found_events(finished(first.push(stream.slice(0, cut)), choice_of(plan), stream))
         second.load(first.save())
-        pieces += found_events(finished(second.push(stream.slice(cut, len(stream))), plan, stream))
+        pieces += found_events(finished(second.push(stream.slice(cut, len(stream))), choice_of(plan), stream))
         assert pieces == found
 
 
@@ -128,12 +127,12 @@ def test_with_partitions_consumption_and_conditions(text: str, seed: int) -> Non
 
 @pytest.mark.parametrize("text", [t for t in _CLAUSED if "CONSUME BY ANY" not in t and "NOT" not in t])
 def test_threads_and_batches_change_nothing(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "SMALL", 1)
+    monkeypatch.setattr("ensue.engines.parallel.SMALL", 1)
     _, plan, stream = prepared(text, random_table(1, 300))
-    wanted = found_events(engine.run_plan(plan, stream, threads=1))
+    wanted = found_events(run_plan(plan, stream, threads=1))
     assert wanted
     for threads, batch in ((2, 300), (3, 7), (1, 1)):
-        assert found_events(engine.run_plan(plan, stream, threads=threads, batch=batch)) == wanted
+        assert found_events(run_plan(plan, stream, threads=threads, batch=batch)) == wanted
 
 
 def test_a_limit_takes_some_of_each_end() -> None:
@@ -225,5 +224,5 @@ def test_which_events_took_part_is_told_by_registers() -> None:
     _, plan, stream = prepared(text, table)
     assert plan.on_one_clock
     assert not Runner(plan, stream.tick, union=True).plan.on_one_clock
-    found = engine.run_plan(plan, stream, union=True)
+    found = run_plan(plan, stream, union=True)
     assert set(found.end.tolist()) == {end for _, end, _ in found_events(Runner(plan, stream.tick).push(stream))}

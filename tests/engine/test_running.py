@@ -8,11 +8,10 @@ from random import Random
 import numpy as np
 import pyarrow as pa
 import pytest
-from engines import found_events, plan_of
+from engines import found_events, plan_of, run_plan
 
 from ensue.data.events import read_events
 from ensue.engines import reference
-from ensue.engines.whole_tables import run_plan
 from ensue.errors import EngineError
 from ensue.kernels.arena import USED
 from ensue.kernels.runner import Runner
@@ -66,7 +65,7 @@ QUERIES = [
 
 @pytest.mark.parametrize("text", QUERIES)
 def test_any_number_of_threads_and_any_batches_give_the_same_in_the_same_order(text, monkeypatch):
-    monkeypatch.setattr("ensue.engines.whole_tables.SMALL", 100)
+    monkeypatch.setattr("ensue.engines.parallel.SMALL", 100)
     plan, stream, _ = prepared(text, stream_of(4000))
     wanted = found_events(run_plan(plan, stream, threads=1))
     assert wanted
@@ -234,7 +233,7 @@ def test_a_selector_does_not_try_markings_that_fit_only_at_the_end():
 
 
 def test_slices_of_the_earliest_times(monkeypatch):
-    monkeypatch.setattr("ensue.engines.whole_tables.SMALL", 100)
+    monkeypatch.setattr("ensue.engines.parallel.SMALL", 100)
     times = np.arange(1000) + np.iinfo(np.int64).min
     table = pa.table({"time": pa.array(times), "type": pa.array(["A", "B"] * 500)})
     plan, stream, _ = prepared("SELECT * FROM S WHERE A ; B WITHIN 1 min", table)

@@ -12,20 +12,20 @@ import ensue
 from ensue.data.events import read_events
 from ensue.language.printer import print_query
 from ensue.logic.check import check
-from ensue.pipeline import plan_or_reason
+from ensue.plan.choice import choose
 from ensue.results.running_query import RunningQuery
 
 
 def rows_in_batches(query, table: pa.Table, cuts: list[int], unit: str = "s") -> list[dict]:
     stream = read_events(table, query.ast.streams, unit=unit)
     checked = check(query.ast, query.text, stream.schema)
-    plan = plan_or_reason(checked)
-    running = RunningQuery(checked, plan, stream.tick)
+    choice = choose(checked)
+    running = RunningQuery(choice, stream.tick)
     rows: list[dict] = []
     for first, last in zip([0, *cuts], [*cuts, len(stream)], strict=True):
         rows += running.push(stream.slice(first, last - first)).to_pylist()
         state = running.save()
-        running = RunningQuery(checked, plan, stream.tick)
+        running = RunningQuery(choice, stream.tick)
         running.load(state)
     return rows
 

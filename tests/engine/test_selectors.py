@@ -7,7 +7,7 @@ from random import Random
 import numpy as np
 import pyarrow as pa
 import pytest
-from engines import found_events, plan_of, run_in_pieces
+from engines import found_events, plan_of, run_in_pieces, run_plan
 from strategies import events_table
 
 from ensue.automata.build import select_
@@ -16,7 +16,6 @@ from ensue.automata.predicates import TypeIs, cells, implied, machines_of, print
 from ensue.automata.splitting import ALL_EVENTS, Splitter
 from ensue.data.events import read_events
 from ensue.engines import reference
-from ensue.engines.whole_tables import run_plan
 from ensue.kernels import runner
 from ensue.language.ast import Selector
 from ensue.language.parser import parse_query

@@ -19,14 +19,14 @@ from pyspark.sql import Row
 from sparkling import Case, case_of, differences, on_a_clock, rows_of
 from strategies import events_table, random_query, random_stream
 
-from ensue.data.envelope import table_bytes, table_of
+from ensue.data.arrow_bytes import table_bytes, table_of
+from ensue.data.envelope import VERSION
 from ensue.data.schema import Schema
 from ensue.errors import EngineError
 from ensue.language.parser import parse_query
 from ensue.language.printer import print_query
 from ensue.logic.check import check
-from ensue.pipeline import plan_or_reason
-from ensue.plan import Plan
+from ensue.plan.choice import choose
 from ensue.spark.recipe import TIE, TIME, TYPE, Recipe
 from ensue.spark.streaming import BucketProcessor
 from ensue.spark.type_mapping import arrow_schema, spark_schema
@@ -37,7 +37,7 @@ def recipe_of(case: Case) -> Recipe:
     query = parse_query(case.text)
     checked = check(query, case.text, Schema.of(case.table.schema))
     result = arrow_schema(spark_schema(case.matches("auto").to_arrow().schema))
-    return Recipe(checked, plan_or_reason(checked), 1000, 0, result)
+    return Recipe(choose(checked), 1000, 0, result)
 
 
 def travelling(case: Case) -> pa.Table:
@@ -101,7 +101,7 @@ def test_random_queries(first):
         case = on_a_clock(
             case_of(str(seed), print_query(random_query(rng)), events_table(random_stream(rng, 12)), unit="s")
         )
-        planned += isinstance(recipe_of(case).plan, Plan)
+        planned += recipe_of(case).choice.plan is not None
         assert compared([case], rng) == [], seed
     assert planned > 60
 
@@ -191,13 +191,14 @@ def test_a_state_of_another_query_or_version_is_refused():
     rows = [Row(place=0, rows=table_bytes(travelling(case)))]
     list(first.handleInputRows((0,), iter(rows), Timers(0)))
     other = on_a_clock(case_of("q", "SELECT * FROM S WHERE A ; C", [{"time": 1, "type": "A"}], unit="s"))
-    said = {"another query or other columns": (recipe_of(other), 4), "say buckets=4": (recipe_of(case), 5)}
+    said = {"another query, automaton": (recipe_of(other), 4), r"number of buckets \(4, now 5\)": (recipe_of(case), 5)}
     for text, (recipe, buckets) in said.items():
         second = BucketProcessor(recipe, buckets)
         second.init(store)
         with pytest.raises(EngineError, match=text):
             list(second.handleInputRows((0,), iter(rows), Timers(0)))
     assert store.value is not None
-    store.value = (store.value[0].replace(b'"version": 1', b'"version": 9'),)
-    with pytest.raises(EngineError, match="is of version 9, and this library reads 1"):
+    magic = b"ensue st"
+    store.value = (store.value[0].replace(magic + bytes([VERSION]), magic + bytes([9])),)
+    with pytest.raises(EngineError, match=f"is of version 9, and this library reads {VERSION}"):
         list(first.handleInputRows((0,), iter(rows), Timers(0)))

@@ -14,14 +14,18 @@ import pytest
 from fake_state import FakeStore, Timers
 from pyspark.sql import Row
 
-from ensue.data.envelope import table_bytes, table_of
+from ensue.data.arrow_bytes import table_bytes, table_of
+from ensue.data.envelope import VERSION
 from ensue.data.schema import Schema
+from ensue.errors import EngineError
 from ensue.language.parser import parse_query
 from ensue.logic.check import check
-from ensue.pipeline import plan_or_reason
+from ensue.plan.choice import choose
 from ensue.spark.recipe import TIME, TYPE, Recipe
-from ensue.spark.streaming import VERSION, BucketProcessor
+from ensue.spark.streaming import BucketProcessor
 
+#: The first version that this library reads.
+FIRST = 2
 FOLDER = Path(__file__).parent / "states"
 TEXT = "SELECT x.v, y, PREV(x.v) AS before FROM S WHERE A AS x ; B AS y PARTITION BY k WITHIN 20 s"
 EVENTS, CUT = 200, 120
@@ -44,7 +48,7 @@ def recipe() -> Recipe:
     )
     time = pa.timestamp("us", "UTC")
     names = {"k": pa.int64(), "start_time": time, "end_time": time, "x_v": pa.int64(), "y": pa.list_(event)}
-    return Recipe(checked, plan_or_reason(checked), 1000, 0, pa.schema({**names, "before": pa.int64()}))
+    return Recipe(choose(checked), 1000, 0, pa.schema({**names, "before": pa.int64()}))
 
 
 def pushed(store: FakeStore, first: int, last: int) -> list[dict]:
@@ -61,8 +65,8 @@ def file_of(version: int) -> Path:
     return FOLDER / f"bucket.v{version}.state"
 
 
-@pytest.mark.parametrize("version", range(1, VERSION + 1))
-def test_a_stored_state_of_every_version_goes_on_exactly(version: int) -> None:
+@pytest.mark.parametrize("version", range(FIRST, VERSION + 1))
+def test_a_stored_state_of_every_version_that_is_read_goes_on_exactly(version: int) -> None:
     through = FakeStore()
     pushed(through, 0, 60)
     pushed(through, 60, CUT)
@@ -74,3 +78,10 @@ def test_a_stored_state_of_every_version_goes_on_exactly(version: int) -> None:
     wanted = pushed(through, CUT, EVENTS)
     assert len(wanted) > 20
     assert pushed(stored, CUT, EVENTS) == wanted
+
+
+def test_a_state_of_a_version_that_is_not_read_is_refused_by_its_number() -> None:
+    stored = FakeStore()
+    stored.value = (file_of(1).read_bytes(),)
+    with pytest.raises(EngineError, match=f"the saved state is of version 1, and this library reads {VERSION}"):
+        pushed(stored, CUT, EVENTS)

@@ -8,24 +8,44 @@ from membership import ComplexEvent
 
 from ensue.data.complex_events import ComplexEvents, joined
 from ensue.data.events import EventStream
-from ensue.engines import whole_tables as engine
-from ensue.engines.deadlines import DeadlineRunner
-from ensue.engines.judging import finished
+from ensue.engines.deadlines import DeadlineEngine
+from ensue.engines.finishing import finished
+from ensue.engines.protocol import Engine
+from ensue.engines.whole_tables import evaluate_table
 from ensue.errors import ProblemKind, QueryError
 from ensue.kernels.runner import Runner
 from ensue.logic.check import Checked
-from ensue.plan import Plan
-from ensue.results.running_query import Engine
+from ensue.plan import Plan, compile_plan
+from ensue.plan.choice import Choice
+from ensue.plan.mode import Mode
 
 
 def plan_of(checked: Checked, *, rewriting: bool = True) -> Plan | None:
     """The plan of a query, or None where the engine says that it does not evaluate it."""
     try:
-        return engine.plan_of(checked, rewriting=rewriting)
+        return compile_plan(checked, rewriting=rewriting)
     except QueryError as e:
         if any(p.kind is not ProblemKind.UNSUPPORTED for p in e.problems):
             raise
         return None
+
+
+def choice_of(plan: Plan) -> Choice:
+    """The automaton engine with this plan."""
+    return Choice(plan.checked, plan.checked, plan, "")
+
+
+def run_plan(
+    plan: Plan,
+    stream: EventStream,
+    *,
+    threads: int | None = None,
+    batch: int | None = None,
+    union: bool = False,
+) -> ComplexEvents:
+    """What a plan reports of a whole table; with `union`, the complex events of an end as one."""
+    mode = Mode.UNION if union else Mode.ENUMERATE
+    return evaluate_table(choice_of(plan), stream, mode=mode, threads=threads, batch=batch)
 
 
 def found_events(found: ComplexEvents) -> list[ComplexEvent]:
@@ -45,12 +65,12 @@ def found_events(found: ComplexEvents) -> list[ComplexEvent]:
 
 
 def run_at_once(plan: Plan, stream: EventStream) -> list[ComplexEvent]:
-    return found_events(finished(_runner(plan, stream.tick).push(stream), plan, stream))
+    return found_events(finished(_runner(plan, stream.tick).push(stream), choice_of(plan), stream))
 
 
 def _runner(plan: Plan, tick: int | None, configurations: int = 4096) -> Engine:
     runner = Runner(plan, tick, configurations=configurations)
-    return runner if plan.absence is None else DeadlineRunner(runner, plan, tick)
+    return runner if plan.absence is None else DeadlineEngine(runner, plan, tick)
 
 
 def run_in_pieces(plan: Plan, stream: EventStream, rng: Random) -> list[ComplexEvent]:
@@ -60,7 +80,7 @@ def run_in_pieces(plan: Plan, stream: EventStream, rng: Random) -> list[ComplexE
     start = 0
     while start < len(stream):
         size = rng.choice([0, 1, 2, 3, len(stream)])
-        found.append(finished(runner.push(stream.slice(start, size)), plan, stream))
+        found.append(finished(runner.push(stream.slice(start, size)), choice_of(plan), stream))
         start += size
         if rng.random() < 0.3:
             state = runner.save()

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Unpack
+from typing import Any
 
-from ensue import pipeline
 from ensue.algebra.event_conditions import EventConditions
 from ensue.api import Query
 from ensue.automata.deterministic import Copy, DeterministicAutomaton, Step
 from ensue.automata.registers import Register
+from ensue.data.events import read_events
 from ensue.data.partitions import substreams_of
+from ensue.data.reading import no_unit
 from ensue.errors import EngineError
 from ensue.language import ast
 from ensue.language.parser import parse_pattern
 from ensue.language.printer import print_query
 from ensue.logic.check import check
-from ensue.pipeline import Reading
+from ensue.logic.classify import classify
 from ensue.plan.detector_automaton import deterministic
 
 
@@ -64,11 +65,11 @@ class Detector:
         tiebreak: str | None = None,
     ) -> list[tuple[int, ...] | None]:
         """For each event the positions of those that took part in a match that ends there; None where none ends."""
-        return self._run(events, time=time, type=type, unit=unit, tiebreak=tiebreak)
-
-    def _run(self, events: Any, **reading: Unpack[Reading]) -> list[tuple[int, ...] | None]:
         query = self.query.ast
-        _, stream = pipeline.read(query, self.query.text, events, None, reading)
+        stream = read_events(events, query.streams, time=time, type=type, unit=unit, tiebreak=tiebreak)
+        check(query, self.query.text, stream.schema)
+        if stream.tick is None and classify(query).uses_time:
+            raise no_unit(time)
         substreams = substreams_of(stream, [k.attribute for k in query.partition])
         at = EventConditions(stream, substreams)
         found: list[tuple[int, ...] | None] = [None] * len(stream)

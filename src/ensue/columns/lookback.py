@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from ensue.data.events import one_chunk
 from ensue.language import ast
+from ensue.logic.window import steps_back
 
 Codes = npt.NDArray[np.int64]
 
@@ -25,10 +26,8 @@ def spell_out(e: ast.Expression, found: dict[str, tuple[str, int]]) -> ast.Expre
     def by_name(part: ast.Expression) -> ast.Expression | None:
         if not (isinstance(part, ast.Call) and part.function == "prev"):
             return None
-        term, *steps = part.arguments
+        term, k = part.arguments[0], steps_back(part)
         assert isinstance(term, ast.Name | ast.Attribute)
-        k = steps[0].value if steps and isinstance(steps[0], ast.Literal) else 1
-        assert isinstance(k, int)
         name = shifted_name(term.name, k)
         found[name] = (term.name, k)
         return ast.Name(name) if isinstance(term, ast.Name) else ast.Attribute(term.variable, name)

@@ -1,53 +1,132 @@
-"""Several things as one string of bytes: named parts behind a small header, read without running any code.
+"""A saved state as bytes: one envelope for states of every kind, which is read without running any code.
 
-magic, length of the header, header (JSON: the names and lengths of the parts), the parts
+    magic | version | checksum | length of the header | header | body
+
+The checksum covers everything behind it. The header is JSON: what kind of state it is, what made it, its plain values,
+and which arrays and tables lie in the body. So bytes that were damaged, or that belong to something else, are refused
+before anything is taken from them.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import struct
+import zlib
+from collections.abc import Iterator, Mapping
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
-_MAGIC = b"ENSUE1"
-_LENGTH = 8  # bytes that hold the header's length
+from ensue.data.arrow_bytes import table_bytes, table_of
+from ensue.errors import EngineError, listed
+
+#: What a state is made of, by name: NumPy arrays, Arrow tables, and what JSON can say.
+Parts = dict[str, Any]
+
+#: Raised when what is stored changes its meaning.
+VERSION = 2
+_MAGIC = b"ensue st"
+_OF_VERSION_1 = (b"ensue\0st", b"ENSUE1")  # how states began before there was one envelope for all of them
+_START = struct.Struct("<8sIIQ")  # magic, version, checksum of all that follows, length of the header
+_COVERED = struct.calcsize("<8sII")
+_CODEC = "zstd"
+_READABLE = 20  # characters of a fingerprint that is a plain value
+_TYPES = {name: np.dtype(name).newbyteorder("<") for name in ("bool", "uint8", "uint16", "int32", "int64", "uint64")}
 
 
-def parcel(parts: Mapping[str, bytes]) -> bytes:
-    """The parts as one string of bytes.
+def sealed(kind: str, made_by: Mapping[str, str], parts: Mapping[str, Any], *, compressed: bool = False) -> bytes:
+    """The parts as bytes. `made_by` says what they depend on: each name with a fingerprint of it.
 
-    >>> unparcel(parcel({"a": b"1", "b": b""}))
-    {'a': b'1', 'b': b''}
+    >>> state = sealed("example", {"query": "1"}, {"position": 7, "slots": np.array([1, 2])})
+    >>> unsealed(state, "example", {"query": "1"})
+    {'position': 7, 'slots': array([1, 2])}
+    >>> unsealed(state, "example", {"query": "2"})
+    Traceback (most recent call last):
+        ...
+    ensue.errors.EngineError: the saved state belongs to another query (1, now 2)
     """
-    header = json.dumps({name: len(part) for name, part in parts.items()}).encode()
-    return b"".join([_MAGIC, len(header).to_bytes(_LENGTH, "little"), header, *parts.values()])
+    plain: dict[str, Any] = {}
+    places: list[list[Any]] = []
+    body: list[Any] = []
+    for name, part in parts.items():
+        if isinstance(part, pa.Table):
+            body.append(table_bytes(part))
+            places.append([name, "table", len(body[-1]), None])
+        elif isinstance(part, np.ndarray):
+            array = np.ascontiguousarray(part, _TYPES[part.dtype.name])
+            body.append(array.reshape(-1).view(np.uint8))
+            places.append([name, part.dtype.name, array.nbytes, part.shape])
+        else:
+            plain[name] = part
+    data = b"".join(body)
+    header: dict[str, Any] = {"kind": kind, "made_by": dict(made_by), "plain": plain, "places": places}
+    if compressed:
+        header["bytes"] = len(data)
+        data = pa.compress(data, codec=_CODEC, asbytes=True)
+    text = json.dumps(header).encode()
+    rest = struct.pack("<Q", len(text)) + text + data
+    return struct.pack("<8sII", _MAGIC, VERSION, zlib.crc32(rest)) + rest
 
 
-def unparcel(data: bytes) -> dict[str, bytes]:
-    """The parts again; raises ValueError where the bytes are no parcel, or a damaged one."""
-    start = len(_MAGIC) + _LENGTH
-    if data[: len(_MAGIC)] != _MAGIC or len(data) < start:
-        raise ValueError("it is no parcel")
-    first = start + int.from_bytes(data[len(_MAGIC) : start], "little")
-    lengths = json.loads(data[start:first])
-    if first + sum(lengths.values()) != len(data):
-        raise ValueError("its length is not the one it had")
-    parts = {}
-    for name, length in lengths.items():
-        parts[name] = data[first : first + length]
+def unsealed(state: bytes, kind: str, made_by: Mapping[str, str]) -> Parts:
+    """The parts of a state of this kind that the same made; raises EngineError for any other bytes."""
+    header, data = _opened(state)
+    if header["kind"] != kind:
+        raise EngineError(f"the saved state is that of a {header['kind']}, not of a {kind}")
+    changed = [_change(name, header["made_by"].get(name, ""), now) for name, now in made_by.items()]
+    if any(changed):
+        raise EngineError(f"the saved state belongs to another {listed(filter(None, changed))}")
+    return {**header["plain"], **dict(_read(header["places"], data))}
+
+
+def _opened(state: bytes) -> tuple[dict[str, Any], memoryview]:
+    """The header and the body, of bytes that are whole."""
+    if state.startswith(_OF_VERSION_1):
+        raise _other_version(1)
+    if len(state) < _START.size or not state.startswith(_MAGIC):
+        raise EngineError("the saved state cannot be read: its first bytes are not those of a state")
+    _, version, checksum, length = _START.unpack_from(state)
+    if version != VERSION:
+        raise _other_version(version)
+    if zlib.crc32(memoryview(state)[_COVERED:]) != checksum:
+        raise EngineError("the saved state cannot be read: it was damaged, since its checksum is another one")
+    rest = memoryview(state)[_START.size :]
+    header = json.loads(bytes(rest[:length]))
+    data = rest[length:]
+    if "bytes" in header:
+        data = memoryview(pa.decompress(data, header["bytes"], _CODEC, asbytes=True))
+    return header, data
+
+
+def _other_version(version: int) -> EngineError:
+    return EngineError(f"the saved state is of version {version}, and this library reads {VERSION}")
+
+
+def _change(name: str, then: str, now: str) -> str:
+    """What is another one now, with the values where these are short enough to be read; empty where it is the same."""
+    if then == now:
+        return ""
+    return f"{name} ({then}, now {now})" if then and now and max(len(then), len(now)) <= _READABLE else name
+
+
+def _read(places: list[list[Any]], data: memoryview) -> Iterator[tuple[str, Any]]:
+    first = 0
+    for name, type_, length, shape in places:
+        own = data[first : first + length]
         first += length
-    return parts
+        yield name, table_of(own) if type_ == "table" else np.frombuffer(own, _TYPES[type_]).reshape(shape)
 
 
-def table_bytes(table: pa.Table) -> bytes:
-    """A table as Arrow writes it."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return bytes(sink.getvalue())
+def put_under(name: str, parts: Mapping[str, Any]) -> Parts:
+    """The parts of a layer inside another, under names of their own.
+
+    >>> put_under("engine", {"position": 7})
+    {'engine/position': 7}
+    """
+    return {f"{name}/{part}": value for part, value in parts.items()}
 
 
-def table_of(data: bytes) -> pa.Table:
-    """The table that `table_bytes` wrote."""
-    return pa.ipc.open_stream(pa.py_buffer(data)).read_all()
+def taken_from(name: str, parts: Mapping[str, Any]) -> Parts:
+    """The parts that `put_under` put there."""
+    return {part.removeprefix(f"{name}/"): value for part, value in parts.items() if part.startswith(f"{name}/")}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,10 +12,17 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ensue.data.reading import (
+    TIME_ADVICE,
+    check_column,
+    check_reading,
+    events_by_stream,
+    nanoseconds_of_a_step,
+    no_time_type,
+)
 from ensue.data.schema import Schema, timestamp_literal
 from ensue.data.sources import read_table
-from ensue.errors import DataError, did_you_mean, listed
-from ensue.language.ast import NANOSECONDS, UNITS
+from ensue.errors import DataError, listed
 
 log = logging.getLogger("ensue")
 
@@ -96,10 +102,10 @@ def read_events(
     Several streams are given as a mapping of their names, and merged by time. `used` names the attributes that the
     query speaks of, None means all: a file's other columns need not be read.
     """
-    _check_names(time=time, type=type, unit=unit, tiebreak=tiebreak)
+    check_reading(time=time, type=type, unit=unit, tiebreak=tiebreak)
     tables = []
     only = None if used is None else used | {c for c in (time, type, tiebreak) if c is not None}
-    for name, source in _sources(events, streams).items():
+    for name, source in events_by_stream(events, streams).items():
         table = read_table(source, only=only if type else _with_type(only), encoded=type or "type")
         if not table.column_names and not table.num_rows and len(streams) > 1:
             continue  # rows of which there are none have no columns either
@@ -115,12 +121,6 @@ def read_events(
     return EventStream(ordered.drop_columns([_TYPE, _TIME]), types, None, _tick(shown, time, unit), shown)
 
 
-def _check_names(**options: object) -> None:
-    for option, value in options.items():
-        if value is not None and not isinstance(value, str):
-            raise DataError(f"{option}= takes a text, not {value!r}")
-
-
 def _with_type(only: frozenset[str] | None) -> frozenset[str] | None:
     """Where the type column is not named, it is read if it is there; a file without one is read whole."""
     return None if only is None else only | {"type"}
@@ -131,18 +131,6 @@ _TYPE, _TIME, _ARRIVAL = "\0type", "\0time", "\0arrival"
 
 
 # ---------------------------------------------------------------- sources
-
-
-def _sources(events: Any, streams: tuple[str, ...]) -> Mapping[str, Any]:
-    if isinstance(events, Mapping):
-        missing = [s for s in streams if s not in events]
-        if missing:
-            raise DataError(f"no events were given for the stream {listed(missing)}; given are {listed(events)}")
-        return {s: events[s] for s in streams}
-    if len(streams) > 1:
-        example = ", ".join(f"{s!r}: ..." for s in streams)
-        raise DataError(f"the query reads the streams {listed(streams)}: give a mapping {{{example}}}")
-    return {streams[0]: events}
 
 
 def _merge(tables: list[pa.Table], streams: tuple[str, ...]) -> pa.Table:
@@ -156,19 +144,15 @@ def _merge(tables: list[pa.Table], streams: tuple[str, ...]) -> pa.Table:
 # ---------------------------------------------------------------- types, times, order
 
 
-def _column(table: pa.Table, name: str, role: str, advice: str) -> pa.ChunkedArray:
-    if name not in table.column_names:
-        known = [n for n in table.column_names if not n.startswith("\0")]
-        columns = f"the columns are {listed(known)}" if known else "the events have no columns"
-        hint = did_you_mean(name, known) or columns
-        raise DataError(f"there is no {role} column '{name}': {hint}\n  {advice}")
+def _column(table: pa.Table, name: str, role: str, advice: str | None = None) -> pa.ChunkedArray:
+    check_column([n for n in table.column_names if not n.startswith("\0")], name, role, advice)
     return table.column(name)
 
 
 def _event_types(table: pa.Table, stream: str, type: str | None) -> pa.ChunkedArray:
     if type is None and "type" not in table.column_names:
         return pa.chunked_array([pa.repeat(pa.scalar(stream), table.num_rows)], pa.string())
-    column = _column(table, type or "type", "type", "name it with type=...")
+    column = _column(table, type or "type", "type")
     if pa.types.is_dictionary(column.type) and pa.types.is_string(column.type.value_type):
         return column  # already what an engine wants: each name once
     try:
@@ -180,8 +164,7 @@ def _event_types(table: pa.Table, stream: str, type: str | None) -> pa.ChunkedAr
 def _event_times(table: pa.Table, time: str | None) -> pa.ChunkedArray:
     if time is None:
         return pa.chunked_array([integers(np.arange(table.num_rows))], pa.int64())
-    advice = "name the time column with time='...', or take rows in the order they have with time=None"
-    column = _column(table, time, "time", advice)
+    column = _column(table, time, "time", TIME_ADVICE)
     if column.null_count:
         first = pc.index(column.is_null(), True).as_py() + 1
         raise DataError(
@@ -196,10 +179,7 @@ def _event_times(table: pa.Table, time: str | None) -> pa.ChunkedArray:
     if is_.is_null(column.type):  # no rows: a file of which only the header is there
         return column.cast(pa.int64())
     advice = "; round it to whole steps first, such as milliseconds" if is_.is_floating(column.type) else ""
-    raise DataError(
-        f"the time column '{time}' is of type {column.type}: it must be a timestamp, a date, or an integer with a "
-        f"unit{advice}"
-    )
+    raise no_time_type(time, str(column.type), advice)
 
 
 def _parse_times(column: pa.ChunkedArray, time: str) -> pa.ChunkedArray:
@@ -230,7 +210,7 @@ def _in_order(table: pa.Table, tiebreak: str | None, *, merged: bool, timed: boo
     times = table.column(_TIME)
     keys = [(_TIME, "ascending")]
     if tiebreak is not None:
-        _column(table, tiebreak, "tie-break", "name it with tiebreak=...")
+        _column(table, tiebreak, "tie-break")
         keys.append((tiebreak, "ascending"))
     steps_back = _steps_back(times)
     if steps_back == 0 and tiebreak is None:
@@ -269,14 +249,8 @@ def _tick(column: pa.ChunkedArray, time: str | None, unit: str | None) -> int | 
     """Nanoseconds of one step of the time column; None where its unit is not known."""
     if time is None:
         return None
-    if pa.types.is_integer(column.type):
-        if unit is None:
-            return None
-        if unit.lower() not in UNITS:
-            raise DataError(f"unknown unit of time '{unit}': {did_you_mean(unit, UNITS) or 'one of ' + listed(UNITS)}")
-        return NANOSECONDS[UNITS[unit.lower()]]
-    if unit is not None:
-        raise DataError(f"the time column '{time}' is of type {column.type} and has its unit already: leave out unit=")
-    if pa.types.is_date32(column.type):
-        return NANOSECONDS["d"]
-    return NANOSECONDS["ms" if pa.types.is_date64(column.type) else column.type.unit]
+    is_ = pa.types
+    own = None
+    if not is_.is_integer(column.type):
+        own = "d" if is_.is_date32(column.type) else "ms" if is_.is_date64(column.type) else column.type.unit
+    return nanoseconds_of_a_step(time, str(column.type), own, unit)

@@ -8,7 +8,6 @@ always, with what chooses among those of one end; and of each it is asked when t
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,30 +18,18 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ensue.data.complex_events import ComplexEvents, Piece, joined
-from ensue.data.envelope import parcel, table_bytes, table_of, unparcel
-from ensue.data.events import EventStream, integers, numbers, one_chunk
-from ensue.data.partitions import Codes, key_codes, partition_codes
+from ensue.data.envelope import Parts, put_under, taken_from
+from ensue.data.events import EventStream, integers, one_chunk
+from ensue.data.partitions import Codes, key_codes
+from ensue.engines.protocol import Engine, Positions
 from ensue.logic.window import Window
 from ensue.plan import Absence, Plan
 
 if TYPE_CHECKING:
     from ensue.kernels.classes import Classifier
-    from ensue.results.running_query import Engine
 
-Positions = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 _NEVER = np.iinfo(np.int64).max
-
-
-def surviving(found: ComplexEvents, plan: Plan, stream: EventStream) -> ComplexEvents:
-    """The matches of a whole stream that nothing followed in time, as far as time has passed their deadlines."""
-    if plan.absence is None or not len(found):
-        return found
-    deadline = _Deadline(plan.absence, stream.tick)
-    codes = partition_codes(stream, [k.attribute for k in plan.query.partition])
-    times = stream.times[found.end]
-    followed = deadline.followed(codes[found.end], found.end, times, codes, stream)
-    return found.in_order(np.flatnonzero(~followed & deadline.passed(times, int(stream.times[-1]))))
 
 
 class _Deadline:
@@ -96,6 +83,14 @@ class _Waiting:
     times: Positions
     keys: pa.Table
 
+    def with_more(self, new: _Waiting) -> _Waiting:
+        """These and those that have ended since."""
+        return _Waiting(
+            joined([self.found, new.found], new.found.sets),
+            np.concatenate([self.times, new.times]),
+            pa.concat_tables([self.keys, new.keys]),
+        )
+
     def some(self, mask: Mask) -> _Waiting:
         chosen = np.flatnonzero(mask)
         return _Waiting(self.found.in_order(chosen), self.times[chosen], self.keys.take(integers(chosen)))
@@ -105,53 +100,54 @@ class _Waiting:
         return np.concatenate([self.found.start, self.found.end, self.found.position])
 
 
-class DeadlineRunner:
-    """Finds the matches by another engine, and reports each when time has passed its deadline."""
+class Deadlines:
+    """The matches that wait for their deadlines: `take` gives those whose deadline has passed with nothing absent."""
 
-    def __init__(self, engine: Engine, plan: Plan, tick: int | None) -> None:
+    def __init__(self, plan: Plan, tick: int | None) -> None:
         assert plan.absence is not None
-        self._engine = engine
-        self._sets = plan.marks
+        self._sets: Sequence[frozenset[str]] = plan.marks
         self._keys = [k.attribute for k in plan.query.partition]
         self._deadline = _Deadline(plan.absence, tick)
         self._waiting: _Waiting | None = None
         self._position = 0
 
+    def __len__(self) -> int:
+        """How many matches wait."""
+        return 0 if self._waiting is None else len(self._waiting.found)
+
     @property
-    def nodes(self) -> int:
-        return self._engine.nodes + (0 if self._waiting is None else len(self._waiting.found))
+    def positions(self) -> Positions:
+        """The events that they speak of."""
+        return np.zeros(0, dtype=np.int64) if self._waiting is None else self._waiting.positions
 
     @property
     def next_due(self) -> int | None:
         """The time by which the next deadline has passed; None where nothing waits for one."""
-        if self._waiting is None or not len(self._waiting.found) or self._deadline.wait is None:
+        if self._waiting is None or not len(self) or self._deadline.wait is None:
             return None
         return int(self._waiting.times[0]) + self._deadline.wait + 1
 
-    def push(self, events: EventStream) -> ComplexEvents:
-        """The matches whose deadline passes in these events."""
-        found = self._engine.push(events)
+    def take(self, found: ComplexEvents, events: EventStream) -> ComplexEvents:
+        """Of these matches, which end in these events, and of those that wait: what is due by the last event."""
         base, self._position = self._position, self._position + len(events)
+        self._sets = found.sets
         if self._deadline.wait is None or not len(events):
             return ComplexEvents((), self._sets)  # a deadline beyond all time never passes
-        new = _Waiting(found, events.times[found.end - base], self._keys_of(events).take(integers(found.end - base)))
-        old = new.some(np.zeros(len(found), np.bool_)) if self._waiting is None else self._waiting
-        both = _Waiting(
-            joined([old.found, new.found], self._sets),
-            np.concatenate([old.times, new.times]),
-            pa.concat_tables([old.keys, new.keys]),
-        )
-        ends = np.concatenate([np.full(len(old.found), -1), found.end - base])
-        codes = _codes([both.keys, self._keys_of(events)])
-        followed = self._deadline.followed(codes[0], ends, both.times, codes[1], events)
+        ends, keys = found.end - base, self._keys_of(events)
+        new = _Waiting(found, events.times[ends], keys.take(integers(ends)))
+        if not len(self):
+            codes = key_codes([one_chunk(c) for c in keys.columns])
+            both, own = new, codes[ends]
+        else:
+            assert self._waiting is not None
+            both, ends = self._waiting.with_more(new), np.concatenate([np.full(len(self), -1), ends])
+            own, codes = _codes([both.keys, keys])
+        followed = self._deadline.followed(own, ends, both.times, codes, events)
         self._waiting = both.some(~followed)
-        return self._due(int(events.times[-1]))
+        return self.due(int(events.times[-1]))
 
-    def pass_time(self, time: int) -> ComplexEvents | None:
-        self._engine.pass_time(time)
-        return self._due(time)
-
-    def _due(self, time: int) -> ComplexEvents:
+    def due(self, time: int) -> ComplexEvents:
+        """The matches whose deadline has passed by this time; they wait no longer."""
         if self._waiting is None:
             return ComplexEvents((), self._sets)
         due = self._deadline.passed(self._waiting.times, time)
@@ -164,32 +160,56 @@ class DeadlineRunner:
         rows = integers(np.zeros(len(events), dtype=np.int64))
         return pa.table({"\0": rows, **{k: _plain(events.table.column(k)) for k in self._keys}})
 
-    def referenced(self) -> Positions:
-        waiting = [] if self._waiting is None else [self._waiting.positions]
-        return np.unique(np.concatenate([self._engine.referenced(), *waiting]))
-
-    def save(self) -> bytes:
-        parts = {"position": json.dumps(self._position).encode(), "engine": self._engine.save()}
+    def save(self) -> Parts:
+        parts: Parts = {"position": self._position}
         if self._waiting is not None:
             found = self._waiting.found
-            arrays = {
-                "matches": pa.table({"start": found.start, "end": found.end, "time": self._waiting.times}),
-                "offset": pa.table({"offset": found.offset}),
-                "marked": pa.table({"position": found.position, "mark": found.mark}),
-                "keys": self._waiting.keys,
-            }
-            parts |= {name: table_bytes(table.combine_chunks()) for name, table in arrays.items()}
-        return parcel(parts)
+            arrays = (found.start, found.end, found.offset, found.position, found.mark, self._waiting.times)
+            parts |= {name: np.array(array) for name, array in zip(_ARRAYS, arrays, strict=True)}
+            parts["keys"] = self._waiting.keys.combine_chunks()
+        return parts
 
-    def load(self, state: bytes) -> None:
-        parts = unparcel(state)
-        self._position, self._waiting = json.loads(parts["position"]), None
-        self._engine.load(parts["engine"])
+    def load(self, parts: Parts) -> None:
+        self._position, self._waiting = parts["position"], None
         if "keys" in parts:
-            matches, offset, marked = (table_of(parts[n]) for n in ("matches", "offset", "marked"))
-            column = {n: numbers(one_chunk(t.column(n))) for t in (matches, offset, marked) for n in t.column_names}
-            times = column.pop("time")
-            self._waiting = _Waiting(ComplexEvents((Piece(**column),), self._sets), times, table_of(parts["keys"]))
+            *piece, times = (parts[name] for name in _ARRAYS)
+            self._waiting = _Waiting(ComplexEvents((Piece(*piece),), self._sets), times, parts["keys"])
+
+
+_ARRAYS = ("start", "end", "offset", "marked", "mark", "time")
+
+
+class DeadlineEngine:
+    """Finds the matches by another engine, and gives each when time has passed its deadline."""
+
+    def __init__(self, engine: Engine, plan: Plan, tick: int | None) -> None:
+        self._engine = engine
+        self._deadlines = Deadlines(plan, tick)
+
+    @property
+    def open(self) -> int:
+        return self._engine.open + len(self._deadlines)
+
+    @property
+    def next_due(self) -> int | None:
+        return self._deadlines.next_due
+
+    def push(self, events: EventStream) -> ComplexEvents:
+        return self._deadlines.take(self._engine.push(events), events)
+
+    def pass_time(self, time: int) -> ComplexEvents:
+        self._engine.pass_time(time)
+        return self._deadlines.due(time)
+
+    def referenced(self) -> Positions:
+        return np.unique(np.concatenate([self._engine.referenced(), self._deadlines.positions]))
+
+    def save(self) -> Parts:
+        return {**put_under("engine", self._engine.save()), **put_under("deadlines", self._deadlines.save())}
+
+    def load(self, parts: Parts) -> None:
+        self._engine.load(taken_from("engine", parts))
+        self._deadlines.load(taken_from("deadlines", parts))
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:

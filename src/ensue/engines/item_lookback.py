@@ -7,7 +7,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from ensue.columns.lookback import LookBack, spell_out
-from ensue.data.envelope import table_bytes, table_of
+from ensue.data.envelope import Parts
 from ensue.data.events import EventStream, one_chunk
 from ensue.data.partitions import key_codes
 from ensue.logic.check import Checked
@@ -20,6 +20,7 @@ class ItemLookBack:
         shifted: dict[str, tuple[str, int]] = {}
         columns = [replace(o, expression=spell_out(o.expression, shifted)) for o in checked.outputs]
         self.checked = replace(checked, outputs=tuple(columns))
+        self._names = frozenset(shifted)
         self._wanted = tuple(shifted.values())
         self._keys = [k.attribute for k in checked.query.partition]
         self._tail: pa.Table | None = None
@@ -39,8 +40,12 @@ class ItemLookBack:
         self._tail = look_back.tail
         return replace(events, table=table)
 
-    def save(self) -> bytes:
-        return b"" if self._tail is None else table_bytes(self._tail)
+    def kept(self, attributes: frozenset[str] | None) -> frozenset[str] | None:
+        """The attributes that matches need, with those that `extended` adds."""
+        return None if attributes is None else attributes.union(self._names)
 
-    def load(self, state: bytes) -> None:
-        self._tail = table_of(state) if state else None
+    def save(self) -> Parts:
+        return {} if self._tail is None else {"tail": self._tail}
+
+    def load(self, parts: Parts) -> None:
+        self._tail = parts.get("tail")

@@ -15,42 +15,9 @@ from ensue.engines.reference.expressions import Events, Expressions, Scope
 from ensue.language import ast
 from ensue.language.printer import print_expression
 from ensue.logic.scope import aggregated_in, aggregates_of, chosen_of, without_aggregates
-from ensue.plan import Plan
 from ensue.results.matches import arrow_array
 
 Positions = npt.NDArray[np.int64]
-
-
-def finished(found: ComplexEvents, plan: Plan, events: EventStream) -> ComplexEvents:
-    """What a query reports of the matches of its plan: those for which the conditions hold that relate events.
-
-    Positions are those of the events. The variables that only the conditions spoke of are then left out, and complex
-    events that are the same without them are one.
-    """
-    if not plan.judged:
-        return found
-    if plan.related:
-        found = _chosen(satisfying(found, plan.related, events), plan.chooses_judged).only(plan.shown)
-    return _each_once(found).first_of_each_end(plan.query.limit)
-
-
-def _chosen(found: ComplexEvents, selector: ast.Selector | None) -> ComplexEvents:
-    """What a selector chooses among the matches of each end."""
-    if selector is None or not len(found):
-        return found
-    from ensue.kernels.select import CHOOSE, find_best  # numba is loaded where it is used
-
-    best = np.empty(len(found), dtype=np.bool_)
-    find_best(found.end, found.offset, found.position, CHOOSE[selector], best)
-    return found.in_order(np.flatnonzero(best))
-
-
-def _each_once(found: ComplexEvents) -> ComplexEvents:
-    from ensue.kernels.select import find_distinct  # numba is loaded where it is used
-
-    first = np.empty(len(found), dtype=np.bool_)
-    find_distinct(found.start, found.end, found.offset, found.position, found.mark, first)
-    return found if bool(first.all()) else found.in_order(np.flatnonzero(first))
 
 
 def satisfying(found: ComplexEvents, conditions: Iterable[ast.Expression], events: EventStream) -> ComplexEvents:

@@ -15,24 +15,24 @@ from ensue.logic.check import Checked
 from ensue.logic.classify import Fragment, classify
 from ensue.logic.scope import bindings
 from ensue.plan import Plan
+from ensue.plan.choice import Choice
 from ensue.plan.detector_automaton import deterministic
 
 
-def explain(
-    checked: Checked, plan: Plan | str, *, verbose: bool = False, more: Mapping[str, list[str]] | None = None
-) -> str:
+def explain(choice: Choice, *, verbose: bool = False, more: Mapping[str, list[str]] | None = None) -> str:
     """The query in normal form, its variables, what decides how it is evaluated, and by which engine.
 
-    `plan` is the automaton engine's, or why it has none. Of a plan the formula is shown after each rule that changed
+    Of a plan the formula is shown after each rule that changed
     it, then the automaton; `verbose` shows the determinised automaton too. `more` are sections of other runners.
     """
+    checked, plan = choice.checked, choice.plan
     sections = {
         "query": print_query(checked.query).splitlines(),
         "variables": _variables(checked.query.pattern),
         "result": _columns(checked),
-        "evaluation": [*_properties(classify(checked.query)), *_keys(checked, plan), *_engine(plan)],
+        "evaluation": [*_properties(classify(checked.query)), *_keys(choice), *_engine(choice)],
     }
-    if isinstance(plan, Plan):
+    if plan is not None:
         width = max(len(rule) for rule, _ in plan.steps)
         sections["formula"] = [f"{rule.ljust(width)}  {print_pattern(p)}" for rule, p in plan.steps]
         sections["automaton"] = print_automaton(plan.automaton)
@@ -58,26 +58,26 @@ def explain_deterministic(checked: Checked) -> str:
     return section("deterministic", [size, *print_deterministic(automaton)])
 
 
-def _engine(plan: Plan | str) -> list[str]:
-    if isinstance(plan, Plan):
-        judged = " before they are judged" if plan.related else ""
-        slow = slow_moves(plan.automaton) if plan.automaton.registers and not plan.on_one_clock else []
-        lines = [f"engine        automaton: {_time(plan, slow)}, then as long as the matches are{judged}"]
-        if plan.chooses is not None:
-            lines.append(f"choice        {plan.chooses}: at the end of a match, among the best of each start in reach")
-        if plan.chooses_judged is not None:
-            lines.append(f"choice        {plan.chooses_judged}: at the end of a match, among all that were judged")
-        if plan.related:
-            lines.append(f"judged        on whole matches: {'; '.join(map(print_expression, plan.related))}")
-        if plan.absence is not None:
-            lines.append(
-                f"absent        {' or '.join(map(print_guard, plan.absence.guards))}: asked of where a match ends"
-            )
-        lines += timing_lines(plan, slow)
-        if plan.decided_last:
-            lines.append(f"detection     from the matches, since {plan.decided_last}")
-        return lines
-    return ["engine        reference: time grows with all complex events of every part", f"because       {plan}"]
+def _engine(choice: Choice) -> list[str]:
+    plan = choice.plan
+    if plan is None:
+        slow_engine = "engine        reference: time grows with all complex events of every part"
+        return [slow_engine, f"because       {choice.because}"]
+    judged = " before they are judged" if plan.related else ""
+    slow = slow_moves(plan.automaton) if plan.automaton.registers and not plan.on_one_clock else []
+    lines = [f"engine        automaton: {_time(plan, slow)}, then as long as the matches are{judged}"]
+    if plan.chooses is not None:
+        lines.append(f"choice        {plan.chooses}: at the end of a match, among the best of each start in reach")
+    if plan.chooses_judged is not None:
+        lines.append(f"choice        {plan.chooses_judged}: at the end of a match, among all that were judged")
+    if plan.related:
+        lines.append(f"judged        on whole matches: {'; '.join(map(print_expression, plan.related))}")
+    if plan.absence is not None:
+        lines.append(f"absent        {' or '.join(map(print_guard, plan.absence.guards))}: asked of where a match ends")
+    lines += timing_lines(plan, slow)
+    if plan.decided_last:
+        lines.append(f"detection     from the matches, since {plan.decided_last}")
+    return lines
 
 
 def _time(plan: Plan, slow: list[str]) -> str:
@@ -89,11 +89,11 @@ def _time(plan: Plan, slow: list[str]) -> str:
     return f"time an event by the open partial matches in the window, at {'; '.join(slow)}"
 
 
-def _keys(checked: Checked, plan: Plan | str) -> list[str]:
+def _keys(choice: Choice) -> list[str]:
     """The keys that equalities between events have become."""
-    if not isinstance(plan, Plan):
+    if choice.plan is None:
         return []
-    new = [k.attribute for k in plan.query.partition if k not in checked.query.partition]
+    new = [k.attribute for k in choice.plan.query.partition if k not in choice.checked.query.partition]
     return [f"keys          {', '.join(new)}: equal in all events of a match, so a partition"] if new else []
 
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from ensue.automata.build.project import HIDDEN
 from ensue.automata.determinize import Determinizer
 from ensue.data.complex_events import ComplexEvents, Piece
+from ensue.data.envelope import Parts
 from ensue.data.events import EventStream, one_chunk
 from ensue.errors import EngineError
 from ensue.kernels import evaluate
@@ -408,8 +409,6 @@ class Runner:
         self.evaluator = evaluator_of(plan, tick, self.reader, configurations=configurations, union=union)
         self.position = 0
         self._kept = (0, 0)  # how many keys and texts stayed when idle ones were last dropped
-        #: What a saved state must have been made with: the query, its automaton, the unit of its times.
-        self.fingerprint = f"{plan.fingerprint}:{tick}"
 
     def push(self, events: EventStream) -> ComplexEvents:
         """The matches that end in these events, which follow those of earlier calls."""
@@ -457,17 +456,17 @@ class Runner:
         events = nodes[nodes[:, EVENT] >= 0, EVENT]
         return np.unique(events >> MARK_BITS)
 
-    def save(self) -> bytes:
+    def save(self) -> Parts:
         """The state between two batches; `load` goes on from it exactly."""
         from ensue.kernels.state import save
 
         return save(self)
 
-    def load(self, state: bytes) -> None:
-        """Takes over a state that a runner of the same query saved."""
+    def load(self, parts: Parts) -> None:
+        """Takes over a state that a runner of the same plan saved."""
         from ensue.kernels.state import load
 
-        load(self, state)
+        load(self, parts)
         self._kept = (len(self.reader.keys), len(self.reader.columns.texts))
 
 

@@ -126,3 +126,16 @@ def reaches_back(query: ast.Query) -> str:
 def looks_back(*nodes: ast.Node) -> bool:
     """Whether there is a `PREV` in them."""
     return any(call.function == "prev" for node in nodes for call in ast.find(node, ast.Call))
+
+
+def steps_back(look_back: ast.Call) -> int:
+    """How many events back a `PREV` looks.
+
+    >>> from ensue.language.parser import parse_expression
+    >>> steps_back(parse_expression("PREV(x.v, 3)")), steps_back(parse_expression("PREV(x.v)"))
+    (3, 1)
+    """
+    _, *steps = look_back.arguments
+    found = steps[0].value if steps and isinstance(steps[0], ast.Literal) else 1
+    assert isinstance(found, int)
+    return found

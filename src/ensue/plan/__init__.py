@@ -1,6 +1,6 @@
 """Checked query to Plan: what the evaluator needs, and nothing else."""
 
 from ensue.logic.window import Window
-from ensue.plan.compile import Absence, Plan, compile_plan, window_of
+from ensue.plan.compile import Absence, Plan, compile_plan
 
-__all__ = ["Absence", "Plan", "Window", "compile_plan", "window_of"]
+__all__ = ["Absence", "Plan", "Window", "compile_plan"]

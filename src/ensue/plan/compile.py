@@ -27,6 +27,7 @@ from ensue.logic.outputs import projected
 from ensue.logic.scope import free, is_atom, names_in
 from ensue.logic.types import Typing
 from ensue.logic.window import Window, bounded, looks_back, peel_windows
+from ensue.plan.mode import Mode
 from ensue.rewrite import RULES, rewrite
 from ensue.rewrite.lift_windows import lift_windows
 from ensue.rewrite.move_relations import Conditions, take_out
@@ -174,6 +175,10 @@ class Plan:
             return "conditions are judged on whole ones"
         return "LIMIT takes some of those of an end" if self.query.limit is not None else ""
 
+    def walks(self, mode: Mode) -> bool:
+        """Whether the match structure tells by itself which events took part, without the matches."""
+        return mode is Mode.UNION and not self.decided_last
+
     @cached_property
     def fingerprint(self) -> str:
         """Tells plans apart whose saved states must not be mixed: other queries, and other rewritings of the same."""
@@ -300,11 +305,6 @@ def _check_registers(plan: Plan) -> None:
     if not all(fits_a_register(c.value, typing, c.operator) for c in checks):
         what = "the order of texts, or long integers or decimals, of two events inside an iteration or among choices"
         raise Unsupported(plan.query, what)
-
-
-def window_of(query: ast.Query, plan: Plan | str) -> Window:
-    """The window of a query, by its plan where it has one."""
-    return plan.window if isinstance(plan, Plan) else peel_windows(query.pattern)[1]
 
 
 def _step(steps: list[tuple[str, ast.Pattern]], rule: str, checked: Checked) -> Checked:

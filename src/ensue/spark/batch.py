@@ -11,10 +11,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from ensue.engines.judging import finished
-from ensue.plan import Plan
+from ensue.engines.whole_tables import Work, evaluate_in_batches
 from ensue.results.matches import Matches
-from ensue.results.running_query import engine_for
 from ensue.spark.crossing import compacted
 from ensue.spark.layout import Layout, Slices
 from ensue.spark.packing import PACKED, Batches, Packer, gathered, unpacked
@@ -53,15 +51,12 @@ class EvaluateSlices:
         if table is None:
             return
         stream = self.by_slice.stream(in_order(table))
-        engine = engine_for(self.by_slice.checked, self.by_slice.plan, stream.tick, self.by_slice.given)
         begins = stream.table.column(SLICE).to_numpy() * self.slices.length
-        for start in range(0, len(stream), _STEP):
-            found = engine.push(stream.slice(start, _STEP))
-            if isinstance(self.by_slice.plan, Plan):
-                found = finished(found, self.by_slice.plan, stream)
-            # What ends before its slice begins is the slice's before it to report.
-            found = found.in_order(np.flatnonzero(stream.times[found.end] >= begins[found.end]))
-            yield from _handed_back(Matches(self.recipe.checked, stream, found).to_arrow(), self.recipe)
+        work = Work(self.by_slice.choice, stream, threads=1, batch=_STEP, given=self.by_slice.given)
+        for found in evaluate_in_batches(work):
+            # The slice before reports what ends before this one begins.
+            own = found.in_order(np.flatnonzero(stream.times[found.end] >= begins[found.end]))
+            yield from _handed_back(Matches(self.recipe.choice.checked, stream, own).to_arrow(), self.recipe)
 
 
 @dataclass(frozen=True)

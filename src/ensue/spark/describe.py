@@ -8,10 +8,10 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from ensue.data.reading import Reading
 from ensue.explain import explain
 from ensue.language import ast
-from ensue.plan import Plan
-from ensue.spark.frames import Columns, Frames
+from ensue.spark.frames import Frames
 from ensue.spark.run import Job, prepare, run
 
 
@@ -21,14 +21,14 @@ def explain_on_spark(
     events: Frames,
     *,
     verbose: bool = False,
-    columns: Columns,
+    reading: Reading,
     **spark: Any,
 ) -> str:
     """What `explain` says, then what Spark does for the query over these events."""
-    job = prepare(query, text, events, **columns)
-    matches = run(query, text, events, **columns, **spark)
+    job = prepare(query, text, events, **reading)
+    matches = run(query, text, events, **reading, **spark)
     more = {"spark": describe(job), "spark's plan": spark_plan(matches)}
-    return explain(job.checked, job.plan, verbose=verbose, more=more)
+    return explain(job.choice, verbose=verbose, more=more)
 
 
 def describe(job: Job) -> list[str]:
@@ -41,8 +41,8 @@ def describe(job: Job) -> list[str]:
     ]
     if down.local:
         lines.append(f"in Python     {', '.join(map(str, down.local))}")
-    if not isinstance(job.plan, Plan):
-        lines.append(f"in Python     all, by the reference: {job.plan}")
+    if job.choice.plan is None:
+        lines.append(f"in Python     all, by the reference: {job.choice.because}")
     lines.append(f"events        {down.kept}")
     carried = ", ".join(job.attributes) or "none but the time"
     lines.append(f"columns       {carried}")

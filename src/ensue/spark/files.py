@@ -12,7 +12,7 @@ from pyspark import StorageLevel
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from ensue.data.envelope import table_bytes, table_of
+from ensue.data.arrow_bytes import table_bytes, table_of
 from ensue.errors import DataError
 from ensue.results.matches import SHOWN, as_text, count_of
 from ensue.spark.packing import Batches, gathered

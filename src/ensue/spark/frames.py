@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypedDict
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from ensue.data.reading import check_column, check_reading, events_by_stream, nanoseconds_of_a_step, no_time_type
 from ensue.data.schema import Schema
-from ensue.errors import DataError, did_you_mean, listed
-from ensue.language.ast import NANOSECONDS, UNITS
+from ensue.errors import DataError, listed
 from ensue.spark.type_mapping import arrow_schema
 
 #: Where Spark keeps the delay of a watermark: in the metadata of the time column.
@@ -24,15 +23,6 @@ STREAM_TYPE = "__ensue_stream"
 
 #: What the user gives: a DataFrame, or one for each stream in FROM.
 Frames = DataFrame | Mapping[str, DataFrame]
-
-
-class Columns(TypedDict, total=False):
-    """Which columns say when and what; the defaults are those of `read_frames`."""
-
-    time: str | None
-    type: str | None
-    unit: str | None
-    tiebreak: str | None
 
 
 @dataclass(frozen=True)
@@ -76,39 +66,28 @@ def read_frames(
     tiebreak: str | None = None,
 ) -> Events:
     """The events of a query's streams; raises DataError before any job runs."""
+    check_reading(time=time, type=type, unit=unit, tiebreak=tiebreak)
     if time is None:
         raise DataError("a DataFrame has no order of its own: name the time column with time='...'")
-    given = _given(events, streams)
+    given: dict[str, DataFrame] = events_by_stream(events, streams)
     frame = given[streams[0]] if len(given) == 1 else _merged(given, type)
     attributes = tuple(c for c in frame.columns if c != STREAM_TYPE)
     if len(set(attributes)) < len(attributes):
         raise DataError(
             f"the events have two columns named {listed({c for c in attributes if attributes.count(c) > 1})}"
         )
-    _check(attributes, time, "time", "name it with time='...'")
+    check_column(attributes, time, "time")
     if tiebreak is not None:
-        _check(attributes, tiebreak, "tie-break", "name it with tiebreak=...")
+        check_column(attributes, tiebreak, "tie-break")
     if len(given) > 1:
         type = STREAM_TYPE
     elif type is not None or "type" in attributes:
         type = type or "type"
-        _check(attributes, type, "type", "name it with type=...")
+        check_column(attributes, type, "type")
         if not isinstance(frame.schema[type].dataType, T.StringType):
             raise DataError(f"the type column '{type}' is of type {_named(frame, type)}, not of strings")
     tick = _tick(frame, time, unit)
     return Events(frame, attributes, time, type, streams[0], tick, tiebreak)
-
-
-def _given(events: Frames, streams: tuple[str, ...]) -> dict[str, DataFrame]:
-    if not isinstance(events, Mapping):
-        if len(streams) > 1:
-            example = ", ".join(f"{s!r}: ..." for s in streams)
-            raise DataError(f"the query reads the streams {listed(streams)}: give a mapping {{{example}}}")
-        return {streams[0]: events}
-    missing = [s for s in streams if s not in events]
-    if missing:
-        raise DataError(f"no events were given for the stream {listed(missing)}; given are {listed(events)}")
-    return {s: events[s] for s in streams}
 
 
 def _merged(given: Mapping[str, DataFrame], type: str | None) -> DataFrame:
@@ -116,7 +95,7 @@ def _merged(given: Mapping[str, DataFrame], type: str | None) -> DataFrame:
     frames = []
     for name, frame in given.items():
         if type is not None:
-            _check(frame.columns, type, "type", "name it with type=...")
+            check_column(frame.columns, type, "type")
         column = type or "type"
         typed = F.col(quoted(column)) if column in frame.columns else F.lit(name)
         frames.append(frame.withColumn(STREAM_TYPE, typed))
@@ -126,12 +105,6 @@ def _merged(given: Mapping[str, DataFrame], type: str | None) -> DataFrame:
     return merged
 
 
-def _check(known: Any, name: str, role: str, advice: str) -> None:
-    if name not in known:
-        hint = did_you_mean(name, known) or f"the columns are {listed(known)}"
-        raise DataError(f"there is no {role} column '{name}': {hint}\n  {advice}")
-
-
 def _named(frame: DataFrame, column: str) -> str:
     return str(frame.schema[column].dataType.simpleString())
 
@@ -139,23 +112,13 @@ def _named(frame: DataFrame, column: str) -> str:
 def _tick(frame: DataFrame, time: str, unit: str | None) -> int | None:
     """The nanoseconds of one step of the time column."""
     type_ = frame.schema[time].dataType
+    own = None
     if isinstance(type_, T.TimestampType | T.TimestampNTZType | T.DateType):
-        if unit is not None:
-            raise DataError(
-                f"the time column '{time}' is of type {_named(frame, time)} and has its unit already: leave out unit="
-            )
-        return NANOSECONDS["d" if isinstance(type_, T.DateType) else "us"]
-    if not isinstance(type_, T.ByteType | T.ShortType | T.IntegerType | T.LongType):
+        own = "d" if isinstance(type_, T.DateType) else "us"
+    elif not isinstance(type_, T.ByteType | T.ShortType | T.IntegerType | T.LongType):
         advice = f"; make it one with to_timestamp({time})" if isinstance(type_, T.StringType) else ""
-        raise DataError(
-            f"the time column '{time}' is of type {_named(frame, time)}: it must be a timestamp, a date, or an "
-            f"integer with a unit{advice}"
-        )
-    if unit is None:
-        return None
-    if unit.lower() not in UNITS:
-        raise DataError(f"unknown unit of time '{unit}': {did_you_mean(unit, UNITS) or 'one of ' + listed(UNITS)}")
-    return NANOSECONDS[UNITS[unit.lower()]]
+        raise no_time_type(time, _named(frame, time), advice)
+    return nanoseconds_of_a_step(time, _named(frame, time), own, unit)
 
 
 def check_stream(events: Events) -> None:

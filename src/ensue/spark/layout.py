@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from ensue.language import ast
 from ensue.logic.classify import deadline_of
-from ensue.logic.window import looks_back, reaches_back
-from ensue.plan import Plan, window_of
+from ensue.plan.choice import Choice
+from ensue.plan.reach import reach_in_time
 
 #: A slice is so many windows long: so much of it is read twice. Without keys, slices are all there is to share out.
 _WINDOWS_A_SLICE = 16
@@ -49,18 +49,14 @@ class Layout:
         return f"{by or 'one task for all'}: {self.because}"
 
 
-def batch_layout(query: ast.Query, plan: Plan | str, tick: int | None) -> Layout:
+def batch_layout(choice: Choice, tick: int | None) -> Layout:
     """The layout of a query over a finite DataFrame."""
+    query = choice.evaluated.query
     if deadline_of(query.pattern) is not None:
         return Layout((), None, "time passes a deadline for all partitions at once")
-    keys = () if query.consume is ast.Consume.ANY else tuple(k.attribute for k in query.partition)
-    because = reaches_back(query)
-    if looks_back(*(query.items or ())):
-        because = "PREV looks back to events before the window"
-    window = window_of(query, plan).ticks(tick)
-    if window is None and not because:
-        because = "without a window in time it cannot be cut into slices"
-    if because or window is None or tick is None:
-        return Layout(keys, None, because)
+    keys = () if query.consume is ast.Consume.ANY else choice.keys
+    reach = reach_in_time(choice, tick)
+    if reach.ticks is None or tick is None:
+        return Layout(keys, None, reach.because)
     windows = _WINDOWS_A_SLICE_WITH_KEYS if keys else _WINDOWS_A_SLICE
-    return Layout(keys, Slices(max(windows * window, _SHORTEST // tick, 1), window), "")
+    return Layout(keys, Slices(max(windows * reach.ticks, _SHORTEST // tick, 1), reach.ticks), "")

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ensue.data.envelope import table_bytes, table_of
+from ensue.data.arrow_bytes import table_bytes, table_of
 from ensue.data.events import as_integers
 from ensue.spark.crossing import restored
 from ensue.spark.layout import Slices

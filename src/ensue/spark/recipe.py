@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -11,12 +10,8 @@ import pyarrow as pa
 
 from ensue.data.events import EventStream, as_integers, one_chunk
 from ensue.language import ast
-from ensue.language.printer import print_query
-from ensue.logic.check import Checked
-from ensue.pipeline import plan_or_reason
-from ensue.plan import Plan, window_of
+from ensue.plan.choice import Choice, choose
 from ensue.results.running_query import RunningQuery
-from ensue.rewrite.tie_equalities import tied
 
 # The columns that travel beside the user's own.
 TIME, TYPE, WORD, TIE, HASH = "__ensue_time", "__ensue_type", "__ensue_word", "__ensue_tie", "__ensue_hash"
@@ -42,8 +37,7 @@ def with_own_names(table: pa.Table) -> pa.Table:
 class Recipe:
     """A query, what the JVM has evaluated of it, and the schema of its result."""
 
-    checked: Checked
-    plan: Plan | str  # the automaton engine's plan, or why there is none
+    choice: Choice
     tick: int | None
     given: int
     result: pa.Schema
@@ -68,30 +62,26 @@ class Recipe:
     @property
     def window(self) -> int | None:
         """The longest time that a match may take, in steps of the events' times; None where it is not bounded."""
-        return window_of(self.checked.query, self.plan).ticks(self.tick)
+        return self.choice.window.ticks(self.tick)
 
     def running(self) -> RunningQuery:
-        return RunningQuery(self.checked, self.plan, self.tick, given=self.given)
+        return RunningQuery(self.choice, self.tick, given=self.given)
 
     @cached_property
     def by_slice(self) -> Recipe:
         """The same query in each slice: a slice is one more key."""
-        evaluated = tied(self.checked)
+        evaluated = self.choice.evaluated
         query = replace(evaluated.query, partition=(ast.PartitionKey(SLICE), *evaluated.query.partition))
-        checked = replace(evaluated, query=query)
-        return replace(self, checked=checked, plan=plan_or_reason(checked))
+        return replace(self, choice=choose(replace(evaluated, query=query)))
 
     def rows(self, table: pa.Table) -> pa.Table:
         """Rows of matches with exactly the types that Spark was promised."""
         return table.select(self.result.names).cast(self.result, safe=False)
 
     @property
-    def fingerprint(self) -> str:
-        """Tells apart queries whose states must not be mixed."""
-        parts = [print_query(self.checked.query), str(self.tick), str(self.result)]
-        if isinstance(self.plan, Plan):
-            parts.append(self.plan.fingerprint)
-        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+    def made_by(self) -> dict[str, str]:
+        """What a saved state depends on: the query's own, and the rows that Spark was promised."""
+        return {**self.choice.made_by(self.tick), "set of columns in the result": str(self.result)}
 
 
 def in_order(table: pa.Table) -> pa.Table:

@@ -12,21 +12,20 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from ensue import pipeline
 from ensue.data.complex_events import ComplexEvents
 from ensue.data.events import EventStream
+from ensue.data.reading import Reading
 from ensue.errors import DataError, EngineError
 from ensue.language import ast
-from ensue.logic.check import Checked, check
-from ensue.logic.classify import classify
+from ensue.logic.check import check
 from ensue.logic.outputs import attributes_used
 from ensue.logic.window import looks_back
-from ensue.pipeline import no_unit, plan_or_reason
-from ensue.plan import Plan, Window, window_of
+from ensue.plan import Window
+from ensue.plan.choice import Choice
 from ensue.results.matches import Matches
-from ensue.results.running_query import attributes_kept
-from ensue.rewrite.tie_equalities import tied
 from ensue.spark.batch import run_batch
-from ensue.spark.frames import Columns, Events, Frames, as_schema, check_stream, final_after, quoted, read_frames
+from ensue.spark.frames import Events, Frames, as_schema, check_stream, final_after, quoted, read_frames
 from ensue.spark.layout import Layout, batch_layout
 from ensue.spark.pushdown import Pushdown, push_down
 from ensue.spark.recipe import HASH, TIE, TIME, TYPE, WORD, Recipe, travelling_name
@@ -49,10 +48,10 @@ def run(
     alone: bool = False,
     buckets: int | None = None,
     name: str = "ensue",
-    **columns: Unpack[Columns],
+    **reading: Unpack[Reading],
 ) -> DataFrame:
     """The matches as a lazy DataFrame, streaming if the events are."""
-    job = prepare(query, text, events, **columns)
+    job = prepare(query, text, events, **reading)
     if not job.events.streaming:
         return run_batch(job.travelling, job.layout, job.recipe, job.result)
     if not unbounded and not job.bounded:
@@ -71,9 +70,9 @@ def usual_buckets(frame: DataFrame) -> int:
     return max(_FEWEST_BUCKETS, int(tasks or 0))
 
 
-def late_events(query: ast.Query, text: str, events: Frames, **columns: Unpack[Columns]) -> DataFrame:
+def late_events(query: ast.Query, text: str, events: Frames, **reading: Unpack[Reading]) -> DataFrame:
     """The events of a stream that came after the watermark had passed them, of those that matter to the query."""
-    job = prepare(query, text, events, **columns)
+    job = prepare(query, text, events, **reading)
     if not job.events.streaming:
         raise DataError("a finite DataFrame has no late events: all of it is there, and is put in order")
     whole = replace(job, attributes=list(job.events.attributes))
@@ -86,15 +85,14 @@ class Job:
     """A query over certain events, with all that was decided."""
 
     events: Events
-    checked: Checked
-    plan: Plan | str
+    choice: Choice
     pushdown: Pushdown
     layout: Layout
     attributes: list[str]  # the user's columns that travel
 
     @property
     def bounded(self) -> bool:
-        return window_of(self.checked.query, self.plan) != Window()
+        return self.choice.window != Window()
 
     @cached_property
     def result(self) -> T.StructType:
@@ -102,11 +100,11 @@ class Job:
         table = self.events.schema.empty_table()
         no_types = pa.chunked_array([], pa.string())
         nothing = EventStream(table, no_types, np.zeros(0, dtype=np.int64), None, table.column(self.events.time))
-        return spark_schema(Matches(self.checked, nothing, ComplexEvents.of(())).to_arrow().schema)
+        return spark_schema(Matches(self.choice.checked, nothing, ComplexEvents.of(())).to_arrow().schema)
 
     @cached_property
     def recipe(self) -> Recipe:
-        return Recipe(self.checked, self.plan, self.events.tick, self.pushdown.given, arrow_schema(self.result))
+        return Recipe(self.choice, self.events.tick, self.pushdown.given, arrow_schema(self.result))
 
     @property
     def travelling(self) -> DataFrame:
@@ -152,32 +150,29 @@ class Job:
         return columns
 
 
-def prepare(query: ast.Query, text: str, events: Frames, **columns: Unpack[Columns]) -> Job:
+def prepare(query: ast.Query, text: str, events: Frames, **reading: Unpack[Reading]) -> Job:
     """All decisions, and all errors that can be told before a job runs."""
     check(query, text)
-    frames = read_frames(events, query.streams, **columns)
+    frames = read_frames(events, query.streams, **reading)
     if frames.streaming:
         check_stream(frames)
     schema = as_schema(frames)
-    checked = check(query, text, schema)
-    if frames.tick is None and classify(query).uses_time:
-        raise DataError(no_unit(frames.time))
-    plan = plan_or_reason(checked)
-    if isinstance(plan, Plan) and plan.counts_all and plan.window.events is not None:
-        plan = plan_or_reason(checked, tying=False)  # a slice, or a bucket, would count the events of a key
+    choice = pipeline.prepare(query, text, schema, frames.tick, reading)
+    if choice.plan is not None and choice.plan.counts_all and choice.plan.window.events is not None:
+        # A slice, or a bucket, would count the events of a key.
+        choice = pipeline.prepare(query, text, schema, frames.tick, reading, tying=False)
     pushdown = _NOTHING
-    if isinstance(plan, Plan) and plan.absence is None:  # with a deadline every event counts: it lets time pass
-        pushdown = push_down(plan, frames, schema, items_look_back=looks_back(*(query.items or ())))
-    evaluated = tied(checked)
-    attributes = _travelling(evaluated, plan, pushdown, frames)
-    return Job(frames, checked, plan, pushdown, batch_layout(evaluated.query, plan, frames.tick), attributes)
+    if choice.plan is not None and choice.plan.absence is None:  # with a deadline every event counts: it lets time pass
+        pushdown = push_down(choice.plan, frames, schema, items_look_back=looks_back(*(query.items or ())))
+    attributes = _travelling(choice, pushdown, frames)
+    return Job(frames, choice, pushdown, batch_layout(choice, frames.tick), attributes)
 
 
-def _travelling(checked: Checked, plan: Plan | str, pushdown: Pushdown, events: Events) -> list[str]:
+def _travelling(choice: Choice, pushdown: Pushdown, events: Events) -> list[str]:
     """The user's columns that Python needs."""
-    if isinstance(plan, Plan) and plan.absence is None:
-        used = attributes_kept(checked, plan)
-        used = None if used is None else used | pushdown.local_attributes
+    if choice.plan is not None and choice.plan.absence is None:
+        used = choice.attributes_kept
+        used = None if used is None else used.union(pushdown.local_attributes, choice.keys)
     else:
-        used = attributes_used(checked.query)
+        used = attributes_used(choice.evaluated.query)
     return [a for a in events.attributes if used is None or a in used]

@@ -7,8 +7,7 @@ without new events, releases them.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -19,10 +18,10 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle, ValueState
 
-from ensue.data.envelope import parcel, table_bytes, table_of, unparcel
+from ensue.data.arrow_bytes import table_bytes, table_of
+from ensue.data.envelope import Parts, put_under, sealed, taken_from, unsealed
 from ensue.data.events import as_integers
 from ensue.errors import EngineError
-from ensue.plan import Plan
 from ensue.results.running_query import RunningQuery
 from ensue.spark.crossing import compacted
 from ensue.spark.deferred import Deferred, bucket_state
@@ -30,9 +29,11 @@ from ensue.spark.packing import PACKED, Batches, Packer, joined_blobs
 from ensue.spark.recipe import TIME, Recipe, in_order, with_own_names
 from ensue.spark.type_mapping import arrow_schema
 
-#: The version of a bucket's state; states of older versions that can be read are read.
-VERSION = 1
-_CODEC = "zstd"
+_KIND = "bucket of keys"
+_ADVICE = (
+    "a changed query starts with a new checkpointLocation; the number of buckets is what buckets= says, and by itself "
+    "that of spark.sql.shuffle.partitions"
+)
 #: What a bucket tells of each micro-batch.
 _COUNTED = ("relevant", "without_time", "late", "waiting", "open", "matches", "state_bytes")
 _TOLD = ", ".join(["bucket long", "rows binary", *(f"{c} long" for c in _COUNTED)])
@@ -59,7 +60,7 @@ class BucketProcessor(StatefulProcessor):
         self.recipe = recipe
         self.buckets = buckets
         self._final_after = final_after
-        self._fingerprint = f"{recipe.fingerprint}:{buckets}"
+        self._made_by = {**recipe.made_by, "number of buckets": str(buckets)}
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self.attach(handle, bucket_state(handle))
@@ -100,7 +101,7 @@ class BucketProcessor(StatefulProcessor):
         due = bucket.next_timer(watermark)
         if due is not None:
             self._handle.registerTimer(due)
-        state = bucket.save(self._fingerprint)
+        state = bucket.save(self._made_by)
         self._state.update((state,))
         waiting = 0 if bucket.waiting is None else len(bucket.waiting)
         blob = table_bytes(self.recipe.rows(rows)) if rows is not None and len(rows) else None
@@ -119,12 +120,12 @@ class BucketProcessor(StatefulProcessor):
     def _load(self) -> Bucket:
         if self._running is None:
             self._running = self.recipe.running()
-            self._fresh = self._running.save()
+            self._fresh = self._running.parts()
         stored = self._state.get()
         if stored is None:
-            self._running.load(self._fresh)
+            self._running.restore(self._fresh)
             return Bucket(self.recipe, self._running)
-        return Bucket.load(self.recipe, self._running, bytes(stored[0]), self._fingerprint)
+        return Bucket.load(self.recipe, self._running, bytes(stored[0]), self._made_by)
 
     def close(self) -> None:
         self._running = None
@@ -214,7 +215,7 @@ class Bucket:
             times.append(int(as_integers(self.waiting.column(TIME)).min()))
         if times:
             due = -(-min(times) // _MICROS)
-        elif isinstance(self.recipe.plan, Plan) and self.recipe.window and self.running.open and watermark > 0:
+        elif self.recipe.choice.plan is not None and self.recipe.window and self.running.open and watermark > 0:
             due = watermark + self.recipe.window // _MICROS + 1  # by then all that is open has expired
         else:
             return None
@@ -223,42 +224,21 @@ class Bucket:
         self.timer = due
         return due
 
-    def save(self, fingerprint: str) -> bytes:
-        parts = {"running": self.running.save()}
+    def save(self, made_by: Mapping[str, str]) -> bytes:
+        parts: Parts = {"timer": self.timer, "released": self.released, **put_under("running", self.running.parts())}
         if self.waiting is not None and len(self.waiting):
-            parts["waiting"] = table_bytes(self.waiting.combine_chunks())
+            parts["waiting"] = self.waiting.combine_chunks()
         # Spark takes 40 ms to hand a megabyte over and back, and writes it to disk; to compress it takes 3.
-        whole = parcel(parts)
-        header = {"version": VERSION, "query": fingerprint, "timer": self.timer, "bytes": len(whole)}
-        if self.released:
-            header["released"] = self.released
-        packed = pa.compress(whole, codec=_CODEC, asbytes=True)
-        return parcel({"header": json.dumps(header).encode(), _CODEC: packed})
+        return sealed(_KIND, made_by, parts, compressed=True)
 
     @classmethod
-    def load(cls, recipe: Recipe, running: RunningQuery, state: bytes, fingerprint: str) -> Bucket:
-        parts = unparcel(state)
-        header = json.loads(parts["header"])
-        if header["version"] != VERSION:
-            raise EngineError(
-                f"the checkpoint's state is of version {header['version']}, and this library reads {VERSION}"
-            )
-        made_by, _, buckets = header["query"].partition(":")
-        if made_by != fingerprint.partition(":")[0]:
-            raise EngineError(
-                "the checkpoint belongs to another query or other columns: what has changed starts with a new "
-                "checkpointLocation"
-            )
-        if header["query"] != fingerprint:
-            raise EngineError(
-                f"the checkpoint has its keys in another number of buckets: say buckets={buckets}, as it was when the "
-                "stream began (by itself it is that of spark.sql.shuffle.partitions)"
-            )
-        if _CODEC in parts:
-            parts = unparcel(pa.decompress(parts[_CODEC], header["bytes"], _CODEC, asbytes=True))
-        running.load(parts["running"])
-        waiting = table_of(parts["waiting"]) if "waiting" in parts else None
-        return cls(recipe, running, waiting, header["timer"], header.get("released", 0))
+    def load(cls, recipe: Recipe, running: RunningQuery, state: bytes, made_by: Mapping[str, str]) -> Bucket:
+        try:
+            parts = unsealed(state, _KIND, made_by)
+        except EngineError as e:
+            raise EngineError(f"the checkpoint cannot be gone on from: {e}\n  {_ADVICE}") from None
+        running.restore(taken_from("running", parts))
+        return cls(recipe, running, parts.get("waiting"), parts["timer"], parts["released"])
 
 
 @dataclass(frozen=True)

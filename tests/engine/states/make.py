@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from ensue.data.envelope import VERSION
 from ensue.data.events import EventStream, read_events
-from ensue.kernels.runner import Runner
-from ensue.kernels.state import VERSION
 from ensue.language.parser import parse_query
 from ensue.logic.check import check
-from ensue.plan import Plan, compile_plan
+from ensue.plan.choice import Choice, choose
+from ensue.results.running_query import RunningQuery
 
 FOLDER = Path(__file__).parent
 EVENTS, CUT = 400, 230
@@ -41,10 +41,10 @@ def stream() -> pa.Table:
     )
 
 
-def prepared(name: str) -> tuple[Plan, EventStream]:
+def prepared(name: str) -> tuple[Choice, EventStream]:
     query = parse_query(QUERIES[name])
     events = read_events(stream(), query.streams, unit="s")
-    return compile_plan(check(query, QUERIES[name], events.schema)), events
+    return choose(check(query, QUERIES[name], events.schema)), events
 
 
 def file_of(name: str, version: int) -> Path:
@@ -53,7 +53,7 @@ def file_of(name: str, version: int) -> Path:
 
 if __name__ == "__main__":
     for each in QUERIES:
-        plan, events = prepared(each)
-        runner = Runner(plan, events.tick)
-        runner.push(events.slice(0, CUT))
-        file_of(each, VERSION).write_bytes(runner.save())
+        choice, events = prepared(each)
+        running = RunningQuery(choice, events.tick)
+        running.push(events.slice(0, CUT))
+        file_of(each, VERSION).write_bytes(running.save())

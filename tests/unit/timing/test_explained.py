@@ -9,15 +9,15 @@ from ensue.automata.register_moves import slow_moves
 from ensue.automata.timing.synchronous import Answer
 from ensue.explain.timing_lines import timing_lines
 from ensue.logic.check import check
-from ensue.pipeline import plan_or_reason
 from ensue.plan import Plan
+from ensue.plan.choice import choose
 from ensue.plan.timed_classes import timing_of
 
 
 def plan_of(text: str) -> Plan:
     query = ensue.query(text)
-    plan = plan_or_reason(check(query.ast, query.text))
-    assert isinstance(plan, Plan)
+    plan = choose(check(query.ast, query.text)).plan
+    assert plan is not None
     return plan
 
 

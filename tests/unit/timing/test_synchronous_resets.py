@@ -20,8 +20,7 @@ from ensue.automata.timing.synchronous import Answer, Verdict, Witness, synchron
 from ensue.language import ast
 from ensue.language.parser import parse_pattern
 from ensue.logic.check import check
-from ensue.pipeline import plan_or_reason
-from ensue.plan import Plan
+from ensue.plan.choice import choose
 
 LENGTH = 4
 MANY = 100_000
@@ -166,8 +165,8 @@ def test_subset_gap_queries_are_synchronous(text: str) -> None:
 def test_subset_gap_queries_are_determinised_on_the_fly(text: str) -> None:
     """What the engine makes of them while it runs is deterministic: an event and marks lead to one set of states."""
     query = ensue.query(f"SELECT * FROM S WHERE {text}")
-    plan = plan_or_reason(check(query.ast, query.text))
-    assert isinstance(plan, Plan)
+    plan = choose(check(query.ast, query.text)).plan
+    assert plan is not None
     determinizer = Determinizer(plan.automaton, plan.predicates, plan.marks, plan.actions)
     waiting = [frozenset({0})]
     seen = set(waiting)

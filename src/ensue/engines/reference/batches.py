@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from ensue.data.complex_events import ComplexEvents
-from ensue.data.envelope import parcel, table_bytes, table_of, unparcel
+from ensue.data.envelope import Parts
 from ensue.data.events import EventStream, one_chunk
-from ensue.engines.reference.queries import evaluate
+from ensue.engines.reference.queries import Progress, evaluate
 from ensue.language import ast
 from ensue.logic.check import Checked
 from ensue.logic.classify import deadline_of
@@ -20,15 +18,16 @@ from ensue.logic.window import Window, peel_windows, reaches_back
 Positions = npt.NDArray[np.int64]
 
 
-class ReferenceRunner:
+class ReferenceEngine:
     """Exact and slow. With a window in time, the events that it has left behind are let go.
 
     A query that ends in an absence with a deadline reports a match when time has passed its deadline, be it by an
     event or by `pass_time`.
     """
 
-    def __init__(self, checked: Checked, tick: int | None) -> None:
+    def __init__(self, checked: Checked, tick: int | None, progress: Progress | None = None) -> None:
         self._checked = checked
+        self._progress = progress
         self._deadline = deadline_of(checked.query.pattern)
         self._wait = 0 if self._deadline is None else Window(time=self._deadline.high).ticks(tick)
         window = peel_windows(checked.query.pattern)[1].ticks(tick)
@@ -39,7 +38,7 @@ class ReferenceRunner:
         self._passed: int | None = None  # the time that has passed; asked where there is a deadline
 
     @property
-    def nodes(self) -> int:
+    def open(self) -> int:
         return 0 if self._events is None else len(self._events)
 
     @property
@@ -48,14 +47,14 @@ class ReferenceRunner:
         if self._deadline is None or self._wait is None or self._events is None or self._passed is None:
             return None
         waiting = int(np.searchsorted(self._events.times, self._passed - self._wait))
-        return int(self._events.times[waiting]) + self._wait + 1 if waiting < self.nodes else None
+        return int(self._events.times[waiting]) + self._wait + 1 if waiting < self.open else None
 
     def push(self, events: EventStream) -> ComplexEvents:
         """The matches that end in these events, or whose deadline passes in them."""
-        before = self.nodes
+        before = self.open
         self._events = events if self._events is None else _joined(self._events, events)
         if self._deadline is None:
-            found = evaluate(self._checked, self._events)
+            found = evaluate(self._checked, self._events, self._progress)
             found = found.in_order(np.flatnonzero(found.end >= before)).shifted(self._first)
         else:
             found = self._due(int(events.times[-1]), self._deadline) if len(events) else ComplexEvents.of(())
@@ -63,9 +62,9 @@ class ReferenceRunner:
             self._let_go(int(events.times[-1]))
         return found
 
-    def pass_time(self, time: int) -> ComplexEvents | None:
-        """No later event is before this time: what windows have left behind by then may go."""
-        found = None if self._deadline is None else self._due(time, self._deadline)
+    def pass_time(self, time: int) -> ComplexEvents:
+        """Lets go of what windows have left behind by then, and gives what has waited for a deadline."""
+        found = ComplexEvents.of(()) if self._deadline is None else self._due(time, self._deadline)
         self._let_go(time)
         return found
 
@@ -75,7 +74,7 @@ class ReferenceRunner:
         self._passed = time if before is None else max(time, before)
         if self._events is None or not len(self._events):
             return ComplexEvents.of(())
-        found = evaluate(self._checked, self._events, passed=self._passed)
+        found = evaluate(self._checked, self._events, self._progress, passed=self._passed)
         if before is not None:
             tick = self._events.tick or 1
             waited = [deadline.contains((before - int(t)) * tick) for t in self._events.times[found.end]]
@@ -89,27 +88,28 @@ class ReferenceRunner:
             self._first += left
 
     def referenced(self) -> Positions:
-        return np.arange(self._first, self._first + self.nodes)
+        return np.arange(self._first, self._first + self.open)
 
-    def save(self) -> bytes:
-        parts = {"first": json.dumps(self._first).encode(), "passed": json.dumps(self._passed).encode()}
+    def save(self) -> Parts:
+        parts: Parts = {"first": self._first, "passed": self._passed}
         if self._events is not None:
             kept = self._events
-            table = kept.table.append_column("\0type", one_chunk(kept.types).cast(pa.string()))
-            table = table.append_column("\0time", kept.time_column).append_column("\0times", pa.array(kept.times))
-            parts["events"] = table_bytes(table)
-            parts["tick"] = json.dumps(kept.tick).encode()
-        return parcel(parts)
+            table = kept.table.append_column(_TYPE, one_chunk(kept.types).cast(pa.string()))
+            parts["events"] = table.append_column(_TIME, kept.time_column).append_column(_TICKS, pa.array(kept.times))
+            parts["tick"] = kept.tick
+        return parts
 
-    def load(self, state: bytes) -> None:
-        parts = unparcel(state)
-        self._first, self._passed = json.loads(parts["first"]), json.loads(parts.get("passed", b"null"))
-        self._events = None
+    def load(self, parts: Parts) -> None:
+        self._first, self._passed, self._events = parts["first"], parts["passed"], None
         if "events" in parts:
-            table = table_of(parts["events"])
-            plain = table.drop_columns(["\0type", "\0time", "\0times"])
-            times, tick = table.column("\0times").to_numpy(), json.loads(parts["tick"])
-            self._events = EventStream(plain, table.column("\0type"), times, tick, table.column("\0time"))
+            table = parts["events"]
+            own = table.drop_columns([_TYPE, _TIME, _TICKS])
+            ticks = table.column(_TICKS).to_numpy()
+            self._events = EventStream(own, table.column(_TYPE), ticks, parts["tick"], table.column(_TIME))
+
+
+#: What a saved table has beside the user's columns, under names that none of these has.
+_TYPE, _TIME, _TICKS = "\0type", "\0time", "\0ticks"
 
 
 def _joined(first: EventStream, second: EventStream) -> EventStream:

@@ -1,0 +1,82 @@
+"""How the user says to read the events: one set of rules and messages for tables and for Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, TypedDict
+
+from ensue.errors import DataError, did_you_mean, listed
+from ensue.language.ast import NANOSECONDS, UNITS
+
+
+class Reading(TypedDict, total=False):
+    """Which columns say when and what: see `Query.run`."""
+
+    time: str | None
+    type: str | None
+    unit: str | None
+    tiebreak: str | None
+
+
+def check_reading(**reading: object) -> None:
+    """Refuses what is no name of a column."""
+    for option, value in reading.items():
+        if value is not None and not isinstance(value, str):
+            raise DataError(f"{option}= takes a text, not {value!r}")
+
+
+def events_by_stream(events: Any, streams: tuple[str, ...]) -> dict[str, Any]:
+    """What was given for each stream in FROM: one thing, or a mapping of the streams' names."""
+    if isinstance(events, Mapping):
+        missing = [s for s in streams if s not in events]
+        if missing:
+            raise DataError(f"no events were given for the stream {listed(missing)}; given are {listed(events)}")
+        return {s: events[s] for s in streams}
+    if len(streams) > 1:
+        example = ", ".join(f"{s!r}: ..." for s in streams)
+        raise DataError(f"the query reads the streams {listed(streams)}: give a mapping {{{example}}}")
+    return {streams[0]: events}
+
+
+#: What each column is for, and how to name another.
+TIME_ADVICE = "name the time column with time='...', or take rows in the order they have with time=None"
+_ADVICE = {"time": "name it with time='...'", "type": "name it with type=...", "tie-break": "name it with tiebreak=..."}
+
+
+def check_column(known: Collection[str], name: str, role: str, advice: str | None = None) -> None:
+    """Refuses a column that is not there, with the one that may have been meant."""
+    if name not in known:
+        columns = f"the columns are {listed(known)}" if known else "the events have no columns"
+        hint = did_you_mean(name, known) or columns
+        raise DataError(f"there is no {role} column '{name}': {hint}\n  {advice or _ADVICE[role]}")
+
+
+def nanoseconds_of_a_step(time: str, type_: str, own: str | None, unit: str | None) -> int | None:
+    """How long one step of the time column is; `own` is the unit of its type, None for a whole number.
+
+    None where a whole number has no unit: then no time may be compared.
+    """
+    if own is not None:
+        if unit is not None:
+            raise DataError(f"the time column '{time}' is of type {type_} and has its unit already: leave out unit=")
+        return NANOSECONDS[own]
+    if unit is None:
+        return None
+    if unit.lower() not in UNITS:
+        raise DataError(f"unknown unit of time '{unit}': {did_you_mean(unit, UNITS) or 'one of ' + listed(UNITS)}")
+    return NANOSECONDS[UNITS[unit.lower()]]
+
+
+def no_time_type(time: str, type_: str, advice: str) -> DataError:
+    """What is wrong with a time column of another type."""
+    wanted = f"it must be a timestamp, a date, or an integer with a unit{advice}"
+    return DataError(f"the time column '{time}' is of type {type_}: {wanted}")
+
+
+def no_unit(time: str | None) -> DataError:
+    """What is wrong with a query that compares times of an unknown unit."""
+    if time is None:
+        return DataError("the query compares times, but time=None gives the events none: name the time column")
+    return DataError(
+        f"the query compares times, and the time column '{time}' is an integer: say its unit, such as unit='ms'"
+    )

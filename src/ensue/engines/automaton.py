@@ -1,0 +1,42 @@
+"""The automaton engine behind the protocol of all engines: the kernels' runner of a plan."""
+
+from __future__ import annotations
+
+from ensue.data.complex_events import ComplexEvents
+from ensue.data.envelope import Parts
+from ensue.data.events import EventStream
+from ensue.engines.protocol import Positions
+from ensue.kernels.runner import Runner
+from ensue.plan import Plan
+from ensue.plan.mode import Mode
+
+
+class AutomatonEngine:
+    """Constant time an event, then as long as the matches are."""
+
+    def __init__(self, plan: Plan, tick: int | None, *, given: int = 0, mode: Mode = Mode.ENUMERATE) -> None:
+        self._runner = Runner(plan, tick, given=given, union=plan.walks(mode))
+
+    @property
+    def open(self) -> int:
+        return self._runner.nodes
+
+    @property
+    def next_due(self) -> None:
+        """Every match is known at its end: none waits for a time."""
+
+    def push(self, events: EventStream) -> ComplexEvents:
+        return self._runner.push(events)
+
+    def pass_time(self, time: int) -> ComplexEvents:
+        self._runner.pass_time(time)
+        return ComplexEvents((), self._runner.plan.marks)
+
+    def referenced(self) -> Positions:
+        return self._runner.referenced()
+
+    def save(self) -> Parts:
+        return self._runner.save()
+
+    def load(self, parts: Parts) -> None:
+        self._runner.load(parts)

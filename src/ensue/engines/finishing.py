@@ -1,0 +1,56 @@
+"""From what an engine has found to what the query reports: the one way that all complex events go."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ensue.data.complex_events import ComplexEvents, united
+from ensue.data.events import EventStream
+from ensue.engines.judging import satisfying
+from ensue.language import ast
+from ensue.plan import Plan
+from ensue.plan.choice import Choice
+from ensue.plan.mode import Mode
+
+
+def finished(found: ComplexEvents, choice: Choice, events: EventStream, mode: Mode = Mode.ENUMERATE) -> ComplexEvents:
+    """What a query reports of the complex events that its engine has found; positions are those of `events`.
+
+    All complex events of one end come together: the selector chooses among them, and LIMIT counts them.
+    """
+    plan = choice.plan
+    if plan is not None and plan.walks(mode):
+        return found  # the match structure itself has told which events took part
+    if plan is not None and plan.judged:
+        found = _judged(found, plan, events)
+    return united(found) if mode is Mode.UNION else found
+
+
+def _judged(found: ComplexEvents, plan: Plan, events: EventStream) -> ComplexEvents:
+    """Those for which the conditions between events hold, as far as the selector and LIMIT take them.
+
+    The variables that only the conditions spoke of are then left out, and complex events that are the same without them
+    are one.
+    """
+    if plan.related:
+        found = _chosen(satisfying(found, plan.related, events), plan.chooses_judged).only(plan.shown)
+    return _each_once(found).first_of_each_end(plan.query.limit)
+
+
+def _chosen(found: ComplexEvents, selector: ast.Selector | None) -> ComplexEvents:
+    """What a selector chooses among the matches of each end."""
+    if selector is None or not len(found):
+        return found
+    from ensue.kernels.select import CHOOSE, find_best  # numba is loaded where it is used
+
+    best = np.empty(len(found), dtype=np.bool_)
+    find_best(found.end, found.offset, found.position, CHOOSE[selector], best)
+    return found.in_order(np.flatnonzero(best))
+
+
+def _each_once(found: ComplexEvents) -> ComplexEvents:
+    from ensue.kernels.select import find_distinct  # numba is loaded where it is used
+
+    first = np.empty(len(found), dtype=np.bool_)
+    find_distinct(found.start, found.end, found.offset, found.position, found.mark, first)
+    return found if bool(first.all()) else found.in_order(np.flatnonzero(first))

@@ -1,0 +1,62 @@
+"""The events that matches of a running query can still speak of, as columns; others leave."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from ensue.data.complex_events import ComplexEvents
+from ensue.data.envelope import Parts
+from ensue.data.events import EventStream, as_integers, integers
+from ensue.engines.protocol import Positions
+
+#: Below so many kept events it does not pay to look which of them may leave.
+_FEW = 1 << 14
+_TIME, _PLACE = "\0time", "\0place"
+
+
+class KeptEvents:
+    """Engines keep positions; rows show, and conditions judge, the events themselves."""
+
+    def __init__(self, attributes: frozenset[str] | None, tick: int | None) -> None:
+        self._attributes = attributes  # None: all of them
+        self._tick = tick
+        self._position = 0
+        self._table: pa.Table | None = None  # with each event's time and place in the stream
+        self._few = _FEW
+
+    @property
+    def crowded(self) -> bool:
+        """Whether it is time to look which events may leave."""
+        return self._table is not None and len(self._table) > 2 * self._few
+
+    def add(self, events: EventStream) -> None:
+        names = [n for n in events.table.column_names if self._attributes is None or n in self._attributes]
+        places = integers(np.arange(self._position, self._position + len(events)))
+        columns = {n: events.table.column(n) for n in names}
+        new = pa.table({**columns, _TIME: events.time_column, _PLACE: places})
+        self._position += len(events)
+        self._table = new if self._table is None else pa.concat_tables([self._table, new])
+
+    def keep(self, referenced: Positions) -> None:
+        """Lets go of all events but these, which are in stream order as the kept ones are."""
+        if self._table is not None:
+            there = np.searchsorted(self._table.column(_PLACE).to_numpy(), referenced)
+            self._table = self._table.take(integers(there)).combine_chunks()
+            self._few = max(_FEW, len(self._table))
+
+    def located(self, found: ComplexEvents) -> tuple[ComplexEvents, EventStream]:
+        """The same complex events over the kept events, and these: without their types, which nobody asks for."""
+        assert self._table is not None, "complex events come with events"
+        places = self._table.column(_PLACE).to_numpy()
+        times = self._table.column(_TIME)
+        types = pa.chunked_array([pa.nulls(len(self._table), pa.string())])
+        own = self._table.drop_columns([_TIME, _PLACE])
+        stream = EventStream(own, types, as_integers(times), self._tick, times)
+        return found.moved(lambda p: np.searchsorted(places, p)), stream
+
+    def save(self) -> Parts:
+        return {"position": self._position, **({} if self._table is None else {"events": self._table})}
+
+    def load(self, parts: Parts) -> None:
+        self._position, self._table, self._few = parts["position"], parts.get("events"), _FEW

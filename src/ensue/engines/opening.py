@@ -1,0 +1,35 @@
+"""Opens the engine that was chosen for a query, with its layers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ensue.engines.deadlines import DeadlineEngine
+from ensue.engines.protocol import Engine
+from ensue.plan.choice import Choice
+from ensue.plan.mode import Mode
+
+Progress = Callable[[int, int], None]
+
+
+def opened(
+    choice: Choice,
+    tick: int | None,
+    *,
+    given: int = 0,
+    mode: Mode = Mode.ENUMERATE,
+    progress: Progress | None = None,
+) -> Engine:
+    """The engine at the beginning of a stream; `tick` is the nanoseconds of one step of its times.
+
+    `given` are the predicates that come evaluated with the events (`EventStream.words`). The reference tells its
+    `progress` through the partitions of a batch.
+    """
+    if choice.plan is None:
+        from ensue.engines.reference.batches import ReferenceEngine
+
+        return ReferenceEngine(choice.evaluated, tick, progress)
+    from ensue.engines.automaton import AutomatonEngine  # numba is loaded where it is used
+
+    engine = AutomatonEngine(choice.plan, tick, given=given, mode=mode)
+    return engine if choice.plan.absence is None else DeadlineEngine(engine, choice.plan, tick)

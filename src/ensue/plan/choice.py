@@ -1,0 +1,92 @@
+"""Which engine evaluates a query, and why."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+
+from ensue.errors import EngineError, ProblemKind, QueryError, did_you_mean, listed
+from ensue.language import ast
+from ensue.language.printer import print_query
+from ensue.logic.check import Checked
+from ensue.logic.outputs import attributes_shown, attributes_used
+from ensue.logic.window import Window, peel_windows
+from ensue.plan.compile import Plan, compile_plan
+from ensue.rewrite.tie_equalities import tied
+
+#: What a user may ask for: `auto` takes the automaton engine where it evaluates the query, and the reference elsewhere.
+ENGINES = ("auto", "automaton", "reference")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The engine of a checked query: the automaton engine with its plan, or the reference with the reason why."""
+
+    checked: Checked
+    evaluated: Checked  # with the equalities that tie its events as partitions: it has the same matches
+    plan: Plan | None
+    because: str  # why the reference evaluates it; empty where it does not
+
+    @property
+    def engine(self) -> str:
+        return "reference" if self.plan is None else "automaton"
+
+    @property
+    def window(self) -> Window:
+        """How far apart the ends of a match may be."""
+        return peel_windows(self.checked.query.pattern)[1] if self.plan is None else self.plan.window
+
+    @property
+    def attributes_kept(self) -> frozenset[str] | None:
+        """The attributes that matches need to be judged and shown; None where that is all of them."""
+        shown = attributes_shown(self.checked.outputs, self.checked.query)
+        if shown is None or self.plan is None:
+            return shown
+        return shown.union(a.name for e in self.plan.related for a in ast.find(e, ast.Attribute))
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The attributes that the events of a match agree on: the user's keys, and what equalities tie."""
+        return tuple(k.attribute for k in self.evaluated.query.partition)
+
+    def made_by(self, tick: int | None) -> dict[str, str]:
+        """What a saved state depends on, each with a fingerprint: a state is read where all of them are equal."""
+        return {
+            "query": _digest(print_query(self.checked.query)),
+            "set of columns, or types of them": _digest(*self._columns()),
+            "unit of time": str(tick),
+            "engine": self.engine,
+            "automaton of the query": "" if self.plan is None else self.plan.fingerprint,
+        }
+
+    def _columns(self) -> list[str]:
+        schema, used = self.checked.schema, attributes_used(self.checked.query)
+        known = {} if schema is None else schema.attributes
+        return [f"{name} {type_.arrow}" for name, type_ in sorted(known.items()) if used is None or name in used]
+
+
+def _digest(*texts: str) -> str:
+    return hashlib.sha256(json.dumps(texts).encode()).hexdigest()
+
+
+def check_engine(engine: str) -> None:
+    """Refuses a name that no engine has."""
+    if engine not in ENGINES:
+        raise EngineError(f"unknown engine '{engine}': {did_you_mean(engine, ENGINES) or 'one of ' + listed(ENGINES)}")
+
+
+def choose(checked: Checked, engine: str = "auto", *, tying: bool = True) -> Choice:
+    """The engine that evaluates the query; raises QueryError where the one that was asked for does not.
+
+    Without `tying`, no equality between events becomes a partition.
+    """
+    check_engine(engine)
+    if engine == "reference":
+        return Choice(checked, checked, None, "it was asked for")  # the meaning as it is written, with no rewriting
+    try:
+        return Choice(checked, tied(checked), compile_plan(checked, tying=tying), "")
+    except QueryError as e:
+        if engine == "automaton" or any(p.kind is not ProblemKind.UNSUPPORTED for p in e.problems):
+            raise
+        return Choice(checked, tied(checked), None, e.problems[0].message)

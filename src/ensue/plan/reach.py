@@ -1,0 +1,66 @@
+"""How far back of an event the stream matters to what ends at it: so a stream can be cut into slices.
+
+A slice begins early by the reach and reports what ends in it. Embedded, slices are stretches of a table, one a thread;
+on Spark they are stretches of time, each a part of a task. What may be cut, and how early a slice begins, is decided
+here for both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ensue.automata.predicates import Test
+from ensue.language import ast
+from ensue.logic.window import looks_back, reaches_back, steps_back
+from ensue.plan.choice import Choice
+from ensue.plan.compile import Plan
+
+
+@dataclass(frozen=True)
+class Reach:
+    """So many events at most, so many ticks at most, and so many events more that these look back to.
+
+    `because` says why nothing bounds it, so that the stream cannot be cut; it is empty where it can.
+    """
+
+    events: int | None = None
+    ticks: int | None = None
+    looked_back: int = 0
+    because: str = ""
+
+
+_NO_WINDOW = "without a window in time it cannot be cut into slices"
+_LOOKS_BACK = "PREV looks back to events before the window"
+
+
+def reach_of(choice: Choice, tick: int | None) -> Reach:
+    """The reach of a query in a stream of all its events, whatever their keys."""
+    plan, ticks = choice.plan, choice.window.ticks(tick)
+    if plan is None:
+        because = reaches_back(choice.evaluated.query) or ("" if ticks is not None else _NO_WINDOW)
+        return Reach(ticks=ticks, because=because)
+    if plan.query.consume is not ast.Consume.NONE or plan.machines:
+        return Reach(because=reaches_back(plan.query) or "a selector compares with events before the window")
+    looked_back = _looked_back(plan)
+    # The events of one key can be any distance apart in the stream, so that a number of them bounds nothing there.
+    by_key = bool(plan.query.partition) and not plan.counts_all
+    events = None if by_key else plan.window.events
+    if by_key and looked_back:
+        return Reach(because=_LOOKS_BACK)
+    return Reach(events, ticks, looked_back, "" if ticks is not None or events is not None else _NO_WINDOW)
+
+
+def reach_in_time(choice: Choice, tick: int | None) -> Reach:
+    """The same where slices are stretches of time: a number of events before one is not known there."""
+    reach = reach_of(choice, tick)
+    if reach.because:
+        return reach
+    if reach.looked_back or looks_back(*(choice.checked.query.items or ())):
+        return Reach(because=_LOOKS_BACK)
+    return reach if reach.ticks is not None else Reach(because=_NO_WINDOW)
+
+
+def _looked_back(plan: Plan) -> int:
+    """How many events back the conditions of the automaton look."""
+    calls = [c for p in plan.predicates if isinstance(p, Test) for c in ast.find(p.expression, ast.Call)]
+    return max((steps_back(c) for c in calls if c.function == "prev"), default=0)
