@@ -20,11 +20,11 @@ from ensue.language.parser import parse_query
 from ensue.logic.check import check
 from ensue.results.running_query import RunningQuery
 
-#: The first version that this library reads.
-FIRST = 2
-
 sys.path.insert(0, str(Path(__file__).parent / "states"))
 import make as stored
+
+#: The first version that this library reads.
+FIRST = 2
 
 
 def prepared(text, table, unit="s"):
