@@ -12,7 +12,6 @@ import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from ensue.automata.model import Automaton
 from ensue.automata.predicates import Guard, Machine, Predicate, Test
 from ensue.automata.registers import Actions
 from ensue.language import ast
@@ -33,36 +32,41 @@ def canonical_text(plan: Plan) -> str:
     """Plans with the same text go on from each other's states."""
     return json.dumps(
         {
-            "automaton": _automaton(plan.automaton),
-            "on one clock": plan.on_one_clock,
-            "with registers": _automaton(plan.with_registers.automaton) if plan.on_one_clock else None,
-            "predicates": list(map(_predicate, plan.predicates)),
-            "machines": list(map(_machine, plan.machines)),
-            "marks": list(map(sorted, plan.marks)),
-            "actions": list(map(_actions, plan.actions)),
+            "automaton": _numbered(plan),
+            "one clock, made of": _numbered(plan.with_registers) if plan.on_one_clock else None,
             "types": _types(plan),
             "window": [_window(plan.window), plan.counts_all],
             "keys": plan.keys,
             "consume": plan.consume,
             "limit": plan.limit,
             "chooses": plan.chooses,
-            "judged": [
-                list(map(print_expression, plan.related)),
-                sorted(plan.only_judged),
-                plan.chooses_judged,
-            ],
+            "judged": [list(map(print_expression, plan.related)), sorted(plan.only_judged), plan.chooses_judged],
             "absence": None if plan.absence is None else _absence(plan.absence),
-        },
-        indent=1,
+        }
     )
 
 
-def _automaton(automaton: Automaton) -> list[Any]:
-    """The transitions stay in their order: it decides in which order the matches of an end are found."""
+def _numbered(plan: Plan) -> dict[str, Any]:
+    """The automaton in numbers, and what each number stands for.
+
+    The transitions stay in their order, which decides in which order the matches of an end are found.
+    """
+    predicate = {p: n for n, p in enumerate(plan.predicates)}
+    marks = {m: n for n, m in enumerate(plan.marks)}
+    actions = {a: n for n, a in enumerate(plan.actions)}
     transitions = [
-        [t.source, _guard(t.guard), sorted(t.marks), _actions(t.actions), t.target] for t in automaton.transitions
+        [t.source, sorted((predicate[p], holds) for p, holds in t.guard), marks[t.marks], actions[t.actions], t.target]
+        for t in plan.automaton.transitions
     ]
-    return [automaton.size, sorted(automaton.finals), transitions]
+    return {
+        "states": plan.automaton.size,
+        "finals": sorted(plan.automaton.finals),
+        "transitions": transitions,
+        "predicates": list(map(_predicate, plan.predicates)),
+        "machines": list(map(_machine, plan.machines)),
+        "marks": list(map(sorted, plan.marks)),
+        "actions": list(map(_actions, plan.actions)),
+    }
 
 
 def _guard(guard: Guard) -> list[Any]:
