@@ -112,7 +112,7 @@ class Query:
         evaluation
           filters       each concerns one event
           windows       [<= 5 s]
-          engine        automaton: constant time an event, then as long as the matches are
+          engine        automaton: constant time per event, plus the size of the matches
         formula
           as written  A AS x ; B+ WITHIN 5 s
         automaton
