@@ -1,4 +1,4 @@
-"""`explain`: what a query was understood as, in words."""
+"""`explain`: how a query was understood and how it is evaluated, in words."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from ensue.rewrite import Step
 
 
 def explain(choice: Choice, *, verbose: bool = False, more: Mapping[str, list[str]] | None = None) -> str:
-    """The query in normal form, its variables, what decides how it is evaluated, and by which engine.
+    """The query in normal form, its variables, the properties that decide how it is evaluated, and the engine.
 
-    Of a plan the formula is shown after each rule that changed
-    it, then the automaton; `verbose` shows the determinised automaton too. `more` are sections of other runners.
+    If there is a plan, its formula is shown after each rule that changed it, then the automaton; `verbose` also shows
+    the determinised automaton. `more` has further sections, such as those about Spark.
     """
     checked, plan = choice.checked, choice.plan
     sections = {
@@ -48,7 +48,7 @@ def section(title: str, lines: list[str]) -> str:
 
 
 def explain_deterministic(checked: Checked) -> str:
-    """The deterministic automaton of the query as a section of its own, or why there is none."""
+    """The section with the deterministic automaton of the query, or with the reason why there is none."""
     try:
         automaton = deterministic(checked)
     except EngineError as e:
@@ -74,15 +74,16 @@ def _engine(choice: Choice) -> list[str]:
         return [slow_engine, f"because       {choice.because}"]
     judged = " before they are judged" if plan.related else ""
     slow = slow_moves(plan.automaton) if plan.automaton.registers and not plan.on_one_clock else []
-    lines = [f"engine        automaton: {_time(plan, slow)}, then as long as the matches are{judged}"]
+    lines = [f"engine        automaton: {_time(plan, slow)}, plus the size of the matches{judged}"]
     if plan.chooses is not None:
         lines.append(f"choice        {plan.chooses}: at the end of a match, among the best of each start in reach")
     if plan.chooses_judged is not None:
-        lines.append(f"choice        {plan.chooses_judged}: at the end of a match, among all that were judged")
+        lines.append(f"choice        {plan.chooses_judged}: at the end of a match, among all that passed")
     if plan.related:
         lines.append(f"judged        on whole matches: {'; '.join(map(print_expression, plan.related))}")
     if plan.absence is not None:
-        lines.append(f"absent        {' or '.join(map(print_guard, plan.absence.guards))}: asked of where a match ends")
+        absent = " or ".join(map(print_guard, plan.absence.guards))
+        lines.append(f"absent        {absent}: looked for after the end of each match")
     lines += timing_lines(choice, slow)
     if plan.decided_last:
         lines.append(f"detection     from the matches, since {plan.decided_last}")
@@ -90,16 +91,16 @@ def _engine(choice: Choice) -> list[str]:
 
 
 def _time(plan: Plan, slow: list[str]) -> str:
-    """What an event costs."""
+    """The time that an event takes."""
     if not plan.automaton.registers or plan.on_one_clock:
-        return "constant time an event"
+        return "constant time per event"
     if not slow:
-        return "time an event by the logarithm of the open partial matches"
-    return f"time an event by the open partial matches in the window, at {'; '.join(slow)}"
+        return "time per event logarithmic in the open partial matches"
+    return f"time per event linear in the open partial matches of the window, at {'; '.join(slow)}"
 
 
 def _keys(choice: Choice) -> list[str]:
-    """The keys that equalities between events have become."""
+    """The partition keys that were made from equalities between events."""
     if choice.plan is None:
         return []
     own = [k.attribute for k in choice.checked.query.partition]
