@@ -3,6 +3,7 @@
 from random import Random
 
 import pytest
+from amounts import most, shares
 from running import query_of
 from strategies import events_table, random_pattern, random_stream
 
@@ -35,10 +36,21 @@ def sprinkled(rng: Random, pattern: ast.Pattern) -> ast.Pattern:
     return bottom_up(pattern, sprinkle)
 
 
+def compare(seed: int) -> str:
+    """What a random pattern means before and after all rules, over a random stream."""
+    rng = Random(seed)
+    pattern, events = sprinkled(rng, random_pattern(rng)), random_stream(rng, 6)
+    after = rewrite(pattern)[-1][1]
+    told = f"seed {seed}: {print_pattern(pattern)}\nbecame {print_pattern(after)}\nover {events}"
+    assert not meaning(pattern, events) ^ meaning(after, events), told
+    return "unchanged" if after == pattern else "compared"
+
+
+@pytest.mark.parametrize("seeds", shares(1_500, each=1_500))
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
-def test_a_rule_keeps_the_meaning(rule):
+def test_a_rule_keeps_the_meaning(rule, seeds):
     changed = 0
-    for seed in range(1500):
+    for seed in seeds:
         rng = Random(seed)
         pattern, events = sprinkled(rng, random_pattern(rng)), random_stream(rng, 6)
         after = rule(pattern)
@@ -46,20 +58,17 @@ def test_a_rule_keeps_the_meaning(rule):
         told = f"seed {seed}: {print_pattern(pattern)}\nbecame {print_pattern(after)}\nover {events}"
         assert not meaning(pattern, events) ^ meaning(after, events), told
         assert free(after) == free(pattern) == frozenset(), told
-    assert changed > 10
+    assert changed > (10 if len(seeds) >= 1_000 else -1)
 
 
-def test_all_rules_together_keep_the_meaning():
-    for seed in range(5000, 6500):
-        rng = Random(seed)
-        pattern, events = sprinkled(rng, random_pattern(rng)), random_stream(rng, 6)
-        after = rewrite(pattern)[-1][1]
-        told = f"seed {seed}: {print_pattern(pattern)}\nbecame {print_pattern(after)}\nover {events}"
-        assert not meaning(pattern, events) ^ meaning(after, events), told
+@pytest.mark.parametrize("seeds", shares(1_500, each=1_500, first=5_000))
+def test_all_rules_together_keep_the_meaning(seeds):
+    assert [compare(seed) for seed in seeds].count("compared") > most(seeds, 0.1)
 
 
-def test_what_is_always_marked_is_marked():
-    for seed in range(2000):
+@pytest.mark.parametrize("seeds", shares(2_000, each=2_000))
+def test_what_is_always_marked_is_marked(seeds):
+    for seed in seeds:
         rng = Random(seed)
         pattern, events = random_pattern(rng), random_stream(rng, 6)
         for c in meaning(pattern, events):
