@@ -1,4 +1,4 @@
-"""The command line with `--engine spark`: once in a process and a session of its own, else in the session of the tests."""
+"""The command line with `--engine spark`: once in a process of its own, else in the session of the tests."""
 
 from __future__ import annotations
 
