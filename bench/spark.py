@@ -7,7 +7,6 @@ Every query's matches are compared with the embedded engine's before anything is
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import os
 import platform
@@ -33,7 +32,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 import ensue
 from bench import flink
 from bench.cpu import cpu_seconds
-from bench.report import RESULTS, commit, section
+from bench.report import commit, keep, section
 from bench.spark_data import TYPES, as_csv, events_of
 from ensue.spark import local_session
 from ensue.spark.crossing import compacted
@@ -97,8 +96,7 @@ def main() -> None:
     results["load_after"] = os.getloadavg()
     print(f"\nload before and after: {results['load_before']}, {results['load_after']}")
     if not given.small and not given.only:
-        RESULTS.mkdir(exist_ok=True)
-        (RESULTS / "spark.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+        keep("spark.json", results)
 
 
 # ---------------------------------------------------------------- the events and the queries

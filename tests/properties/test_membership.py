@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 import strategies
-from amounts import shares
+from amounts import amount, shares
 from hypothesis import given, settings
 from membership import Membership, answers, support
 from running import complex_events, meaning, run
@@ -23,7 +23,7 @@ def cut(events, pattern):
 
 
 @given(strategies.patterns(), strategies.streams(4))
-@settings(max_examples=500)
+@settings(max_examples=amount(500))
 def test_patterns_mean_what_the_oracle_admits(engine, pattern, events):
     events = cut(events, pattern)
     assert not meaning(pattern, events, engine) ^ Membership(events).meaning(pattern)
@@ -45,14 +45,14 @@ def test_seeded_queries_answer_what_the_oracle_admits(engine, seeds):
 
 
 @given(strategies.patterns(1), strategies.streams(5))
-@settings(max_examples=300)
+@settings(max_examples=amount(300))
 def test_small_patterns_mean_what_the_oracle_admits(engine, pattern, events):
     events = cut(events, pattern)
     assert not meaning(pattern, events, engine) ^ Membership(events).meaning(pattern)
 
 
 @given(strategies.queries(), strategies.streams(4))
-@settings(max_examples=400)
+@settings(max_examples=amount(400))
 def test_queries_answer_what_the_oracle_admits(engine, query, events):
     assert_answers(query, cut(events, query.pattern), engine)
 

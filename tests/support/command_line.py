@@ -1,7 +1,7 @@
 """The command `ensue`, run within the test's own process or in a new one.
 
-Here it takes milliseconds, where a new process takes a second. With a Spark session of its own it must be a new one: Java
-reads relative paths from the folder in which it was started.
+Here it takes milliseconds, where a new process takes a second. With a Spark session of its own it must be a new one:
+Java reads relative paths from the folder in which it was started.
 """
 
 from __future__ import annotations
