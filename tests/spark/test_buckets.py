@@ -191,7 +191,10 @@ def test_a_state_of_another_query_or_version_is_refused():
     rows = [Row(place=0, rows=table_bytes(travelling(case)))]
     list(first.handleInputRows((0,), iter(rows), Timers(0)))
     other = on_a_clock(case_of("q", "SELECT * FROM S WHERE A ; C", [{"time": 1, "type": "A"}], unit="s"))
-    said = {"another query, automaton": (recipe_of(other), 4), r"number of buckets \(4, now 5\)": (recipe_of(case), 5)}
+    said = {
+        "what differs: query, automaton": (recipe_of(other), 4),
+        r"number of buckets \(4, now 5\)": (recipe_of(case), 5),
+    }
     for text, (recipe, buckets) in said.items():
         second = BucketProcessor(recipe, buckets)
         second.init(store)

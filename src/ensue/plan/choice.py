@@ -54,10 +54,10 @@ class Choice:
         """What a saved state depends on, each with a fingerprint: a state is read where all of them are equal."""
         return {
             "query": _digest(print_query(self.checked.query)),
-            "set of columns, or types of them": _digest(*self._columns()),
+            "columns or their types": _digest(*self._columns()),
             "unit of time": str(tick),
             "engine": self.engine,
-            "automaton of the query": "" if self.plan is None else self.plan.fingerprint,
+            "automaton": "" if self.plan is None else self.plan.fingerprint,
         }
 
     def _columns(self) -> list[str]:

@@ -52,10 +52,12 @@ def reach_of(choice: Choice, tick: int | None) -> Reach:
 
 def reach_in_time(choice: Choice, tick: int | None) -> Reach:
     """The same where slices are stretches of time: a number of events before one is not known there."""
+    if looks_back(*(choice.checked.query.items or ())):
+        return Reach(because=_LOOKS_BACK)
     reach = reach_of(choice, tick)
     if reach.because:
         return reach
-    if reach.looked_back or looks_back(*(choice.checked.query.items or ())):
+    if reach.looked_back:
         return Reach(because=_LOOKS_BACK)
     return reach if reach.ticks is not None else Reach(because=_NO_WINDOW)
 
