@@ -357,10 +357,10 @@ def streaming(spark: SparkSession, size: Size) -> Iterator[tuple[str, list[dict[
     folder = events(size, -1)
     for short, query in stream_queries(size).items():
         matches = checked(_collected(spark, folder, query), query, _final(pq.read_table(folder)))
-        frames = {
-            "ensue": lambda frame, query=query: ensue.match(frame, query, alone=True),
-            "ensue" + LIMITED: lambda frame, query=query: ensue.match(frame, query, alone=True),
-            "ensue, not said to be alone": lambda frame, query=query: ensue.match(frame, query),
+        frames: dict[str, Callable[[DataFrame], DataFrame]] = {
+            "ensue": partial(ensue.match, text=query, alone=True),
+            "ensue" + LIMITED: partial(ensue.match, text=query, alone=True),
+            "ensue, not said to be alone": partial(ensue.match, text=query),
             _STATELESS: lambda frame: frame.mapInArrow(passed_on, frame.schema),
             _STATELESS + UNLIMITED: lambda frame: frame.mapInArrow(passed_on, frame.schema),
             "Spark: the same state, nothing done": partial(kept_only, query=query),

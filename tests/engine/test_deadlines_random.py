@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -41,7 +42,7 @@ def random_text(rng: Random) -> str:
     return f"SELECT {rng.choice(SELECTORS)}* FROM S WHERE ({body}) ; NOT {absent} WITHIN {end}"
 
 
-def random_events(rng: Random) -> list[dict[str, object]]:
+def random_events(rng: Random) -> list[dict[str, Any]]:
     time, events = 0, []
     for _ in range(rng.randrange(14)):
         time += rng.choice([0, 0, 1, 1, 2])
@@ -54,7 +55,7 @@ def random_events(rng: Random) -> list[dict[str, object]]:
 SCHEMA = pa.schema([("time", pa.int64()), ("type", pa.string()), ("v", pa.int64()), ("k", pa.string())])
 
 
-def stream_of(events: list[dict[str, object]]) -> EventStream:
+def stream_of(events: list[dict[str, Any]]) -> EventStream:
     return read_events(pa.Table.from_pylist(events, SCHEMA), ("S",), unit="s")
 
 
@@ -62,7 +63,7 @@ def prepared(text: str) -> Choice:
     return choose(check(parse_query(text), text, stream_of([]).schema))
 
 
-def in_batches(choice: Choice, events: list[dict[str, object]], rng: Random) -> list[tuple]:
+def in_batches(choice: Choice, events: list[dict[str, Any]], rng: Random) -> list[tuple[int, int]]:
     """The starts and ends of what is reported, over random batches with the state saved and loaded between them."""
     tick = stream_of([]).tick
     running, told = RunningQuery(choice, tick), []

@@ -1,11 +1,12 @@
 """Every rewriting rule keeps the meaning, by itself and after those before it."""
 
 from random import Random
+from typing import Any
 
 import pytest
 from amounts import most, shares
 from running import query_of
-from strategies import events_table, random_pattern, random_stream
+from strategies import Event, events_table, random_pattern, random_stream
 
 from ensue.data.events import read_events
 from ensue.data.partitions import substreams_of
@@ -19,7 +20,7 @@ from ensue.rewrite import RULES, rewrite
 from ensue.rewrite.bottom_up import bottom_up
 
 
-def meaning(pattern: ast.Pattern, events: list) -> frozenset:
+def meaning(pattern: ast.Pattern, events: list[Event]) -> frozenset[Any]:
     stream = read_events(events_table(events), query_of(pattern).streams, unit="s")
     substreams = substreams_of(stream, [])
     return Patterns(Events(stream, substreams), substreams[0]).of(pattern) if substreams else frozenset()

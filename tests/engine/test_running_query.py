@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -17,12 +18,12 @@ from ensue.plan.choice import choose
 from ensue.results.running_query import RunningQuery
 
 
-def rows_in_batches(query, table: pa.Table, cuts: list[int], unit: str = "s") -> list[dict]:
+def rows_in_batches(query, table: pa.Table, cuts: list[int], unit: str = "s") -> list[dict[str, Any]]:
     stream = read_events(table, query.ast.streams, unit=unit)
     checked = check(query.ast, query.text, stream.schema)
     choice = choose(checked)
     running = RunningQuery(choice, stream.tick)
-    rows: list[dict] = []
+    rows: list[dict[str, Any]] = []
     for first, last in zip([0, *cuts], [*cuts, len(stream)], strict=True):
         rows += running.push(stream.slice(first, last - first)).to_pylist()
         state = running.save()

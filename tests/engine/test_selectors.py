@@ -55,7 +55,7 @@ def found_and_wanted(text, types):
         (Selector.MAX, EQUAL, None, BETTER),
     ],
 )
-def test_the_table(selector, relation, only_own, only_other):
+def test_the_table(selector, relation: Relation, only_own, only_other):
     assert relate(selector, relation, True, True) is relate(selector, relation, False, False) is relation
     assert relate(selector, relation, True, False) is only_own
     assert relate(selector, relation, False, True) is only_other
@@ -75,7 +75,7 @@ def test_the_table_is_the_order_of_supports(selector):
     """Every two supports in five events, read event by event."""
     supports = [frozenset(c) for size in range(6) for c in itertools.combinations(range(5), size)]
     for own, other in itertools.product(supports, supports):
-        relation = EQUAL
+        relation: Relation | None = EQUAL
         for k in range(5):
             relation = relation and relate(selector, relation, k in own, k in other)
         assert (relation is BETTER) == better(selector, own, other), (own, other)

@@ -1,6 +1,8 @@
 """Every engine gives exactly the complex events that the membership oracle admits."""
 
+from collections.abc import Callable
 from random import Random
+from typing import Any
 
 import pytest
 import strategies
@@ -103,8 +105,14 @@ def assert_item(item, marked, row):
                 assert row[item.alias] == (SUMS[function](known) if known else 0 if function == "count" else None)
 
 
-PICKS = {"first": lambda vs: vs[0], "last": lambda vs: vs[-1], "collect": list}
-SUMS = {"sum": sum, "avg": lambda vs: sum(vs) / len(vs), "min": min, "max": max, "count": len}
+PICKS: dict[str, Callable[[list[Any]], Any]] = {"first": lambda vs: vs[0], "last": lambda vs: vs[-1], "collect": list}
+SUMS: dict[str, Callable[[list[Any]], Any]] = {
+    "sum": sum,
+    "avg": lambda vs: sum(vs) / len(vs),
+    "min": min,
+    "max": max,
+    "count": len,
+}
 
 
 def test_the_oracle_on_an_example_by_hand():

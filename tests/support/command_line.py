@@ -47,13 +47,12 @@ def run_here(*arguments: str, input: bytes = b"", columns: int = 200, together: 
     """Runs the command within this process, with the same result."""
     out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
     err = out if together else io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
-    streams = {"argv": ["-c", *arguments], "stdin": io.TextIOWrapper(io.BytesIO(input), encoding="utf-8")}
-    streams |= {"stdout": out, "stderr": err}
+    stdin = io.TextIOWrapper(io.BytesIO(input), encoding="utf-8")
     environment = {"COLUMNS": str(columns), "NO_COLOR": "1"}
     # The name of the program in its messages is taken from here.
     main = {"__main__": ModuleType("__main__")}
-    patches = mock.patch.multiple(sys, **streams), mock.patch.dict(sys.modules, main)
-    with patches[0], patches[1], mock.patch.dict(os.environ, environment), _fresh_logging():
+    process = mock.patch.multiple(sys, argv=["-c", *arguments], stdin=stdin, stdout=out, stderr=err)
+    with process, mock.patch.dict(sys.modules, main), mock.patch.dict(os.environ, environment), _fresh_logging():
         try:
             cli.main()
             code = 0
