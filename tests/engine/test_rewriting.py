@@ -2,11 +2,13 @@
 
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 import pytest
+from amounts import most, shares
 from engines import found_events
 from running import query_of
-from strategies import events_table, random_pattern, random_query, random_selecting_query, random_stream
+from strategies import Event, events_table, random_pattern, random_query, random_selecting_query, random_stream
 
 from ensue.data.events import read_events
 from ensue.data.partitions import substreams_of
@@ -22,7 +24,7 @@ from ensue.rewrite import PATTERN_RULES, RULES, QueryParts, Rule, rewrite, rewri
 from ensue.rewrite.bottom_up import bottom_up
 
 
-def meaning(pattern: ast.Pattern, events: list) -> frozenset:
+def meaning(pattern: ast.Pattern, events: list[Event]) -> frozenset[Any]:
     stream = read_events(events_table(events), query_of(pattern).streams, unit="s")
     substreams = substreams_of(stream, [])
     return Patterns(Events(stream, substreams), substreams[0]).of(pattern) if substreams else frozenset()
@@ -39,10 +41,21 @@ def sprinkled(rng: Random, pattern: ast.Pattern) -> ast.Pattern:
     return bottom_up(pattern, sprinkle)
 
 
+def compare(seed: int) -> str:
+    """What a random pattern means before and after all rules, over a random stream."""
+    rng = Random(seed)
+    pattern, events = sprinkled(rng, random_pattern(rng)), random_stream(rng, 6)
+    after = rewrite_pattern(pattern)
+    told = f"seed {seed}: {print_pattern(pattern)}\nbecame {print_pattern(after)}\nover {events}"
+    assert not meaning(pattern, events) ^ meaning(after, events), told
+    return "unchanged" if after == pattern else "compared"
+
+
+@pytest.mark.parametrize("seeds", shares(1_500, each=1_500))
 @pytest.mark.parametrize("rule", PATTERN_RULES, ids=lambda rule: rule.__name__)
-def test_a_rule_of_patterns_keeps_the_meaning(rule):
+def test_a_rule_of_patterns_keeps_the_meaning(rule, seeds):
     changed = 0
-    for seed in range(1500):
+    for seed in seeds:
         rng = Random(seed)
         pattern, events = sprinkled(rng, random_pattern(rng)), random_stream(rng, 6)
         after = rule(pattern)
@@ -50,20 +63,17 @@ def test_a_rule_of_patterns_keeps_the_meaning(rule):
         told = f"seed {seed}: {print_pattern(pattern)}\nbecame {print_pattern(after)}\nover {events}"
         assert not meaning(pattern, events) ^ meaning(after, events), told
         assert free(after) == free(pattern) == frozenset(), told
-    assert changed > 10
+    assert changed > (10 if len(seeds) >= 1_000 else -1)
 
 
-def test_all_rules_of_patterns_together_keep_the_meaning():
-    for seed in range(5000, 6500):
-        rng = Random(seed)
-        pattern, events = sprinkled(rng, random_pattern(rng)), random_stream(rng, 6)
-        after = rewrite_pattern(pattern)
-        told = f"seed {seed}: {print_pattern(pattern)}\nbecame {print_pattern(after)}\nover {events}"
-        assert not meaning(pattern, events) ^ meaning(after, events), told
+@pytest.mark.parametrize("seeds", shares(1_500, each=1_500, first=5_000))
+def test_all_rules_of_patterns_together_keep_the_meaning(seeds):
+    assert [compare(seed) for seed in seeds].count("compared") > most(seeds, 0.1)
 
 
-def test_what_is_always_marked_is_marked():
-    for seed in range(2000):
+@pytest.mark.parametrize("seeds", shares(2_000, each=2_000))
+def test_what_is_always_marked_is_marked(seeds):
+    for seed in seeds:
         rng = Random(seed)
         pattern, events = random_pattern(rng), random_stream(rng, 6)
         for c in meaning(pattern, events):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -92,7 +93,12 @@ _SHAPES = [
 @pytest.mark.parametrize("values", ["integers", "floats", "strings"])
 def test_equals_the_reference(shape: str, selector: str, values: str) -> None:
     rng = random.Random(f"{shape}{selector}{values}")
-    ids = {"integers": [1, 2, None], "floats": [0.0, -0.0, math.nan, 1.5, None], "strings": ["", "a", None]}[values]
+    every: dict[str, list[Any]] = {
+        "integers": [1, 2, None],
+        "floats": [0.0, -0.0, math.nan, 1.5, None],
+        "strings": ["", "a", None],
+    }
+    ids = every[values]
     text = f"SELECT {selector}* FROM S WHERE {shape} WITHIN 6 s"
     for _ in range(20):
         n = rng.randrange(1, 12)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
 from membership import ComplexEvent
 
@@ -74,7 +75,7 @@ def run_at_once(plan: Plan, stream: EventStream) -> list[ComplexEvent]:
 
 
 def _runner(plan: Plan, tick: int | None, configurations: int = 4096) -> Engine:
-    runner = Runner(plan, tick, configurations=configurations)
+    runner: Any = Runner(plan, tick, configurations=configurations)  # of the protocol, what is called here
     return runner if plan.absence is None else DeadlineEngine(runner, plan, tick)
 
 
