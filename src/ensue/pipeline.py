@@ -4,7 +4,7 @@
 
 and inside the automaton engine
 
-    Checked --rewrite--> formula --build--> Automaton --compile--> Plan --kernels(columns)--> ComplexEvents
+    Checked --rewrite--> QueryParts --build--> AutomatonSpec --plan--> Plan --kernels(columns)--> ComplexEvents
 
 A query is a function from an ordered event stream to a set of complex events; every stage keeps that function. Tables
 and Spark, batches and streams all take this path. `docs/how-it-works.md` describes the packages in this order.

@@ -7,6 +7,7 @@ from random import Random
 import numpy as np
 import pyarrow as pa
 import pytest
+from amounts import amount
 from engines import choice_of, found_events, plan_of, run_plan
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
@@ -69,7 +70,7 @@ def table_of(events: list[tuple[str, int]]) -> pa.Table:
     return pa.table({"time": np.cumsum(delays), "type": types})
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(max_examples=amount(400), suppress_health_check=[HealthCheck.filter_too_much])
 @given(PATTERNS, EVENTS, st.booleans())
 def test_as_the_reference_and_at_every_cut(
     bounded: tuple[str, str], events: list[tuple[str, int]], projects: bool

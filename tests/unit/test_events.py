@@ -562,7 +562,7 @@ def test_options_are_texts():
 def test_a_query_object_is_a_query_too():
     assert len(ensue.match(ROWS, ensue.query(ASK))) == 1
     with pytest.raises(TypeError, match="a query is a text"):
-        ensue.query(None)
+        ensue.query(None)  # type: ignore[arg-type]
 
 
 def test_values_of_a_column_in_chunks():

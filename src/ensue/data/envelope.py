@@ -44,7 +44,7 @@ def sealed(kind: str, made_by: Mapping[str, str], parts: Mapping[str, Any], *, c
     >>> unsealed(state, "example", {"query": "2"})
     Traceback (most recent call last):
         ...
-    ensue.errors.EngineError: the saved state belongs to another query (1, now 2)
+    ensue.errors.EngineError: the saved state was made by something else; what differs: query (1, now 2)
     """
     plain: dict[str, Any] = {}
     places: list[list[Any]] = []
@@ -76,7 +76,7 @@ def unsealed(state: bytes, kind: str, made_by: Mapping[str, str]) -> Parts:
         raise EngineError(f"the saved state is that of a {header['kind']}, not of a {kind}")
     changed = [_change(name, header["made_by"].get(name, ""), now) for name, now in made_by.items()]
     if any(changed):
-        raise EngineError(f"the saved state belongs to another {listed(filter(None, changed))}")
+        raise EngineError(f"the saved state was made by something else; what differs: {listed(filter(None, changed))}")
     return {**header["plain"], **dict(_read(header["places"], data))}
 
 

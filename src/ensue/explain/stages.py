@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Mapping, Sequence
 
 from ensue.automata.automaton_printer import print_automaton, print_determinised, print_deterministic
 from ensue.automata.predicates import print_guard
@@ -17,6 +18,7 @@ from ensue.logic.scope import bindings
 from ensue.plan import Plan
 from ensue.plan.choice import Choice
 from ensue.plan.detector_automaton import deterministic
+from ensue.rewrite import Step
 
 
 def explain(choice: Choice, *, verbose: bool = False, more: Mapping[str, list[str]] | None = None) -> str:
@@ -33,8 +35,7 @@ def explain(choice: Choice, *, verbose: bool = False, more: Mapping[str, list[st
         "evaluation": [*_properties(classify(checked.query)), *_keys(choice), *_engine(choice)],
     }
     if plan is not None:
-        width = max(len(rule) for rule, _ in plan.steps)
-        sections["formula"] = [f"{rule.ljust(width)}  {print_pattern(p)}" for rule, p in plan.steps]
+        sections["formula"] = _formulas(choice.steps)
         sections["automaton"] = print_automaton(plan.automaton)
         if verbose:
             sections["determinised"] = print_determinised(plan.automaton, plan.predicates, plan.marks, plan.actions)
@@ -58,6 +59,14 @@ def explain_deterministic(checked: Checked) -> str:
     return section("deterministic", [size, *print_deterministic(automaton)])
 
 
+def _formulas(steps: Sequence[Step]) -> list[str]:
+    """The formula as it is written, and after each rule that changed what there is to read."""
+    texts = [(step.rule, print_pattern(step.parts.formula)) for step in steps]
+    shown = [texts[0], *(after for before, after in itertools.pairwise(texts) if after[1] != before[1])]
+    width = max(len(rule) for rule, _ in shown)
+    return [f"{rule.ljust(width)}  {text}" for rule, text in shown]
+
+
 def _engine(choice: Choice) -> list[str]:
     plan = choice.plan
     if plan is None:
@@ -75,7 +84,7 @@ def _engine(choice: Choice) -> list[str]:
     if plan.absence is not None:
         absent = " or ".join(map(print_guard, plan.absence.guards))
         lines.append(f"absent        {absent}: looked for after the end of each match")
-    lines += timing_lines(plan, slow)
+    lines += timing_lines(choice, slow)
     if plan.decided_last:
         lines.append(f"detection     from the matches, since {plan.decided_last}")
     return lines
@@ -94,7 +103,8 @@ def _keys(choice: Choice) -> list[str]:
     """The partition keys that were made from equalities between events."""
     if choice.plan is None:
         return []
-    new = [k.attribute for k in choice.plan.query.partition if k not in choice.checked.query.partition]
+    own = [k.attribute for k in choice.checked.query.partition]
+    new = [k for k in choice.plan.keys if k not in own]
     return [f"keys          {', '.join(new)}: equal in all events of a match, so a partition"] if new else []
 
 

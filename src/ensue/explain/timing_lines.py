@@ -11,13 +11,14 @@ from ensue.automata.timing.one_clock import has_lower_bounds
 from ensue.automata.timing.synchronous import Answer, Verdict, Witness
 from ensue.language.ast import NANOSECONDS
 from ensue.plan import Plan
+from ensue.plan.choice import Choice
 from ensue.plan.timed_classes import Timing, timing_of
 
 
-def timing_lines(plan: Plan, slow: list[str]) -> list[str]:
+def timing_lines(choice: Choice, slow: list[str]) -> list[str]:
     """The lines; none for a query without clocks. `slow` are the transitions that handle many runs one by one."""
-    timing = timing_of(plan)
-    if timing is None:
+    plan, timing = choice.plan, timing_of(choice)
+    if plan is None or timing is None:
         return []
     compares = any(compares_values(actions) for actions in plan.actions)
     lines = [

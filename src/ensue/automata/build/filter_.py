@@ -11,11 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ensue.automata.build import compare, relate
-from ensue.automata.build.limits import check_predicates
+from ensue.automata.build.limits import Unsupported, check_predicates
 from ensue.automata.model import Automaton, Builder, Transition
 from ensue.automata.predicates import Guard, Test, cells, conjunction, implied, predicates_of
 from ensue.language import ast
-from ensue.logic.clauses import Clause, Part, clauses_of
+from ensue.logic.clauses import Clause, NotUnary, Part, clauses_of
 from ensue.logic.comparisons import split
 from ensue.logic.scope import bindings, singles
 
@@ -26,10 +26,17 @@ def construct(p: ast.Filter, body: Automaton) -> Automaton:
         body = compare.construct(comparison, body, singles(p.body))
     for formula in formulas:
         body = relate.construct(formula, body, bindings(p.body))
-    for clause in clauses_of(rest) if rest is not None else ():
+    for clause in _clauses(rest) if rest is not None else ():
         every = [part for part in clause if not part.exists]
         body = _guarded(body, every[0]) if len(clause) == len(every) == 1 else _monitored(p, body, clause)
     return body
+
+
+def _clauses(p: ast.Filter) -> list[Clause]:
+    try:
+        return clauses_of(p)
+    except NotUnary as e:
+        raise Unsupported(e.part, e.what) from None
 
 
 def _test(part: Part) -> Guard:

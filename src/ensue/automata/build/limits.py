@@ -9,9 +9,9 @@ MAX_PREDICATES = 10
 
 
 class Unsupported(Exception):
-    """Raised for a part of a query that the automaton engine does not evaluate."""
+    """Raised for a part of a query that the automaton engine does not evaluate; None is the whole query."""
 
-    def __init__(self, part: ast.Node, what: str) -> None:
+    def __init__(self, part: ast.Node | None, what: str) -> None:
         self.part = part
         self.what = what
         super().__init__(what)
