@@ -178,8 +178,8 @@ def test_runs_with_the_same_values_are_one() -> None:
 @pytest.mark.parametrize(
     ("filter_", "why"),
     [
-        ("x.s < y.s OR x.i = y.i", "the order of texts"),
-        ("x.s || y.s = 'ab'", "texts put together"),
+        ("x.s < y.s OR x.i = y.i", "the order of strings"),
+        ("x.s || y.s = 'ab'", "string operations of several events"),
         ("power(x.i, y.i) > 3", "power"),
     ],
 )

@@ -77,7 +77,7 @@ def test_the_engine_equals_the_reference(text):
     plan, stream, checked = prepared(text, stream_of(48, types=6, seed=3))
     found = found_events(run_plan(plan, stream, threads=1))
     wanted = found_events(reference.evaluate(checked, stream))
-    if plan.query.limit:
+    if plan.limit:
         assert sorted(e for _, e, _ in found) == sorted(e for _, e, _ in wanted)
     else:
         assert not set(found) ^ set(wanted)

@@ -119,5 +119,5 @@ def test_equals_the_reference(shape: str, selector: str, values: str) -> None:
 def test_the_automaton_engine_takes_it() -> None:
     query = ensue.query("SELECT x FROM S WHERE A AS x ; B AS y FILTER x.id = y.id WITHIN 5 s")
     plan = compile_plan(check(query.ast, query.text))
-    assert [k.attribute for k in plan.query.partition] == ["id"]
+    assert plan.keys == ("id",)
     assert "tie by equality" in query.explain()

@@ -210,11 +210,11 @@ def test_of_patterns(text: str, by_the_letter: Answer, as_read: Answer) -> None:
     [
         (
             "PROJECT () ((A AS x ; A AS y ;[= 1 s] A) FILTER x.v < y.v)",
-            "it depends on whether an event can be: A & $2 < v",
+            "it depends on whether one event can satisfy A & $2 < v",
         ),
         (
             "PROJECT () ((A AS x FILTER x.v < 1) :[= 1 s] A OR (A AS y FILTER y.v > 2) : A)",
-            "it depends on whether an event can be: A & v < 1 & v > 2",
+            "it depends on whether one event can satisfy A & v < 1 & v > 2",
         ),
     ],
 )
