@@ -103,24 +103,31 @@ class Expr:
         raise TypeError("an expression has no truth value here: write & for AND, | for OR, ~ for NOT")
 
     def concat(self, other: Value) -> Expr:
+        """`e || f`"""
         return self._binary("||", other)
 
     def is_null(self) -> Expr:
+        """`e IS NULL`"""
         return Expr(ast.IsNull(self.node, negated=False))
 
     def is_not_null(self) -> Expr:
+        """`e IS NOT NULL`"""
         return Expr(ast.IsNull(self.node, negated=True))
 
     def isin(self, *options: Value) -> Expr:
+        """`e IN (f, g)`"""
         return Expr(ast.InList(self.node, tuple(map(_node, options)), negated=False))
 
     def not_in(self, *options: Value) -> Expr:
+        """`e NOT IN (f, g)`"""
         return Expr(ast.InList(self.node, tuple(map(_node, options)), negated=True))
 
     def between(self, low: Value, high: Value) -> Expr:
+        """`e BETWEEN f AND g`"""
         return Expr(ast.Between(self.node, _node(low), _node(high), negated=False))
 
     def like(self, pattern: Value) -> Expr:
+        """`e LIKE f`"""
         return Expr(ast.Like(self.node, _node(pattern), negated=False))
 
     def named(self, alias: str) -> ast.Item:
@@ -143,6 +150,7 @@ class Variable:
         return Expr(ast.Attribute(self._name, attribute))
 
     def each(self, condition: Expr) -> Expr:
+        """`x[g]`: every event of the variable satisfies the condition, which names bare attributes."""
         return Expr(ast.Each(self._name, condition.node))
 
     def __repr__(self) -> str:
@@ -272,15 +280,19 @@ class Pat:
         return Pat(ast.Optional(self.node))
 
     def strict(self) -> Pat:
+        """`STRICT(p)`"""
         return Pat(ast.Select(ast.Selector.STRICT, self.node))
 
     def next(self) -> Pat:
+        """`NEXT(p)`"""
         return Pat(ast.Select(ast.Selector.NEXT, self.node))
 
     def last(self) -> Pat:
+        """`LAST(p)`"""
         return Pat(ast.Select(ast.Selector.LAST, self.node))
 
     def max(self) -> Pat:
+        """`MAX(p)`"""
         return Pat(ast.Select(ast.Selector.MAX, self.node))
 
     def project(self, *kept: Variable) -> Pat:
@@ -322,21 +334,27 @@ class Select:
     most: int | None = None
 
     def from_(self, *streams: str) -> Select:
+        """`FROM s, t`"""
         return dataclasses.replace(self, streams=streams)
 
     def matching(self, pattern: Pat) -> Select:
+        """`WHERE p`"""
         return dataclasses.replace(self, pattern=pattern)
 
     def selecting(self, selector: str) -> Select:
+        """The selector after SELECT, such as `NEXT`."""
         return dataclasses.replace(self, selector=ast.Selector(selector.upper()))
 
     def partition_by(self, *attributes: str) -> Select:
+        """`PARTITION BY k, l`"""
         return dataclasses.replace(self, keys=attributes)
 
     def consume_by(self, policy: str) -> Select:
+        """`CONSUME BY`: `ANY`, `PARTITION` or `NONE`."""
         return dataclasses.replace(self, policy=ast.Consume(policy.upper()))
 
     def limit(self, most: int) -> Select:
+        """`LIMIT n`"""
         return dataclasses.replace(self, most=most)
 
     def build(self) -> ast.Query:

@@ -40,14 +40,17 @@ class Detections(Rows):
 
     @property
     def start(self) -> npt.NDArray[np.int64]:
+        """The position of the first event of the earliest match of each end."""
         return self._found.start
 
     @property
     def end(self) -> npt.NDArray[np.int64]:
+        """The positions of the events at which a match ends."""
         return self._found.end
 
     @cached_property
     def ends(self) -> npt.NDArray[np.bool_]:
+        """For every event of the stream, whether a match ends there."""
         ends = np.zeros(len(self._stream), dtype=np.bool_)
         ends[self.end] = True
         return ends

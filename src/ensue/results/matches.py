@@ -57,10 +57,12 @@ class Rows(ABC):
             yield from rows_of(pa.Table.from_batches([batch]))
 
     def to_pandas(self) -> pandas.DataFrame:
+        """The columns of `to_arrow` as a pandas frame; it needs pandas."""
         _need("pandas")
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> polars.DataFrame:
+        """The columns of `to_arrow` as a polars frame; it needs polars."""
         _need("polars")
         import polars
 
