@@ -40,6 +40,7 @@ class Options(TypedDict, total=False):
     unit: str | None
     tiebreak: str | None
     engine: str
+    memory: str | int | None
     progress: Callable[[int, int], None] | None
 
 
@@ -51,6 +52,7 @@ class SparkOptions(TypedDict, total=False):
     unit: str | None
     tiebreak: str | None
     engine: Literal["auto", "spark"]
+    memory: str | int | None
     unbounded: bool
     alone: bool
     buckets: int | None
@@ -151,6 +153,7 @@ class Query:
         unit: str | None = None,
         tiebreak: str | None = None,
         engine: str = "auto",
+        memory: str | int | None = None,
         progress: Callable[[int, int], None] | None = None,
         unbounded: bool = False,
         alone: bool = False,
@@ -165,8 +168,9 @@ class Query:
         in the order they have. Events out of order are sorted, stably, and the log says so.
         `type`: the column with each event's type; by default the column `type` where there is one, else the
         stream's name in FROM is every event's type. `tiebreak`: a column that orders events of equal time.
-        `engine`: "automaton" or "reference"; "auto" takes the first that evaluates the query. `progress` is called
-        with how much is done and how much there is.
+        `engine`: "automaton" or "reference"; "auto" takes the first that evaluates the query. `memory`, such as
+        "512 MB", is how much the query may take beside its events, by default a part of what the machine has: past it
+        comes an EngineError that says what is large. `progress` is called with how much is done and how much there is.
 
         A Spark DataFrame gives a lazy DataFrame of matches, streaming if the events are. Of a stream, `unbounded`
         allows a query without a window, whose state grows for ever; `alone` says that nothing else in the streaming
@@ -187,6 +191,7 @@ class Query:
             _check_spark_engine(engine)
             if progress is not None:
                 raise TypeError("progress: not for Spark DataFrames, whose matches are found when they are asked for")
+            spark |= _said({"memory": memory})
             return run(self.ast, self.text, events, time=time, type=type, unit=unit, tiebreak=tiebreak, **spark)
         _check_local_engine(engine, events)
         if spark:
@@ -195,8 +200,7 @@ class Query:
             self.ast,
             self.text,
             events,
-            engine=engine,
-            progress=progress,
+            pipeline.Asked(engine, memory, progress),
             reading={"time": time, "type": type, "unit": unit, "tiebreak": tiebreak},
         )
 
@@ -209,6 +213,7 @@ class Query:
         unit: str | None = None,
         tiebreak: str | None = None,
         engine: str = "auto",
+        memory: str | int | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> Detections:
         """At which events a match ends, and which events took part in the matches that end there, without the matches.
@@ -232,8 +237,7 @@ class Query:
             self.ast,
             self.text,
             events,
-            engine=engine,
-            progress=progress,
+            pipeline.Asked(engine, memory, progress),
             reading={"time": time, "type": type, "unit": unit, "tiebreak": tiebreak},
         )
 

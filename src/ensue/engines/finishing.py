@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ensue.data.budget import Budget
 from ensue.data.complex_events import ComplexEvents, united
 from ensue.data.events import EventStream
 from ensue.engines.judging import satisfying
@@ -13,7 +14,13 @@ from ensue.plan.choice import Choice
 from ensue.plan.mode import Mode
 
 
-def finished(found: ComplexEvents, choice: Choice, events: EventStream, mode: Mode = Mode.ENUMERATE) -> ComplexEvents:
+def finished(
+    found: ComplexEvents,
+    choice: Choice,
+    events: EventStream,
+    mode: Mode = Mode.ENUMERATE,
+    budget: Budget | None = None,
+) -> ComplexEvents:
     """What a query reports of the complex events that its engine has found; positions are those of `events`.
 
     All complex events of one end come together: the selector chooses among them, and LIMIT counts them.
@@ -22,18 +29,18 @@ def finished(found: ComplexEvents, choice: Choice, events: EventStream, mode: Mo
     if plan is not None and plan.walks(mode):
         return found  # the match structure itself has told which events took part
     if plan is not None and plan.judged:
-        found = _judged(found, plan, events)
+        found = _judged(found, plan, events, budget or Budget())
     return united(found) if mode is Mode.UNION else found
 
 
-def _judged(found: ComplexEvents, plan: Plan, events: EventStream) -> ComplexEvents:
+def _judged(found: ComplexEvents, plan: Plan, events: EventStream, budget: Budget) -> ComplexEvents:
     """Those for which the conditions between events hold, as far as the selector and LIMIT take them.
 
     The variables that only the conditions spoke of are then left out, and complex events that are the same without them
     are one.
     """
     if plan.related:
-        found = _chosen(satisfying(found, plan.related, events), plan.chooses_judged).only(plan.shown)
+        found = _chosen(satisfying(found, plan.related, events, budget), plan.chooses_judged).only(plan.shown)
     return _each_once(found).first_of_each_end(plan.query.limit)
 
 
