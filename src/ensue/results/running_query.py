@@ -25,7 +25,7 @@ class RunningQuery:
 
     Of a query that ends in an absence with a deadline, these are the matches whose deadline has passed; `pass_time`
     gives such without new events. `given` are the predicates that come evaluated with the events (see
-    `EventStream.words`). Who takes the rows in `parts` and is `passing` them on may get more than the `budget` holds.
+    `EventStream.words`). Who takes the rows as `tables` and is `passing` them on may get more than the `budget` holds.
     """
 
     def __init__(
@@ -59,14 +59,14 @@ class RunningQuery:
         """The rows of the matches that become known with these events, which follow those of earlier calls."""
         tables: list[pa.Table] = []
         size = count = 0
-        for table in self.parts(events):
+        for table in self.tables(events):
             tables.append(table)
             size, count = size + table.nbytes, count + len(table)
             self._rows_held.hold(Large.TABLE, size, count)
         self._rows_held.hold(Large.TABLE, 0, 0)  # they are who asked's
         return pa.concat_tables(tables)
 
-    def parts(self, events: EventStream) -> Iterator[pa.Table]:
+    def tables(self, events: EventStream) -> Iterator[pa.Table]:
         """The same a part at a time, one table at least; all parts must be asked for."""
         self._kept.add(self._look_back.extended(events))
         some = False
