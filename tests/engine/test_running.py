@@ -12,7 +12,6 @@ from engines import found_events, plan_of, run_plan
 
 from ensue.data.events import read_events
 from ensue.engines import reference
-from ensue.errors import EngineError
 from ensue.kernels.arena import USED
 from ensue.kernels.runner import Runner
 from ensue.language.parser import parse_query
@@ -78,7 +77,7 @@ def test_the_engine_equals_the_reference(text):
     plan, stream, checked = prepared(text, stream_of(48, types=6, seed=3))
     found = found_events(run_plan(plan, stream, threads=1))
     wanted = found_events(reference.evaluate(checked, stream))
-    if plan.query.limit:
+    if plan.limit:
         assert sorted(e for _, e, _ in found) == sorted(e for _, e, _ in wanted)
     else:
         assert not set(found) ^ set(wanted)
@@ -96,29 +95,6 @@ def test_a_state_is_restored_exactly_at_every_cut(text):
         second = Runner(plan, stream.tick)
         second.load(first.save())
         assert found + found_events(second.push(stream.slice(cut, 300))) == wanted, cut
-
-
-def test_a_state_of_another_query_is_refused():
-    plan, stream, _ = prepared(QUERIES[0], stream_of(10))
-    other, _, _ = prepared(QUERIES[1], stream_of(10))
-    with pytest.raises(EngineError, match="belongs to another query"):
-        Runner(other, stream.tick).load(Runner(plan, stream.tick).save())
-
-
-def test_a_state_of_another_version_is_refused(monkeypatch):
-    plan, stream, _ = prepared(QUERIES[0], stream_of(10))
-    monkeypatch.setattr("ensue.kernels.state.VERSION", 99)
-    state = Runner(plan, stream.tick).save()
-    monkeypatch.undo()
-    with pytest.raises(EngineError, match="of version 99"):
-        Runner(plan, stream.tick).load(state)
-
-
-@pytest.mark.parametrize("damage", [b"", b"nonsense", b"PK\x03\x04 cut short"])
-def test_a_damaged_state_is_refused(damage):
-    plan, stream, _ = prepared(QUERIES[0], stream_of(10))
-    with pytest.raises(EngineError, match="cannot be read"):
-        Runner(plan, stream.tick).load(damage)
 
 
 def test_memory_is_that_of_the_window_not_of_the_stream():
@@ -245,6 +221,7 @@ def test_a_window_longer_than_all_time():
     query = parse_query("SELECT * FROM S WHERE A ; A WITHIN 10000000000 d")
     stream = read_events(table, query.streams, unit="ns")
     plan = plan_of(check(query, "", stream.schema))
+    assert plan is not None
     assert len(run_plan(plan, stream)) == 1
 
 
@@ -286,29 +263,6 @@ def test_conditions_that_go_together_are_one():
     assert len(plan.predicates) == 2
     every = np.all([c.to_numpy() > 0 for c in columns.values()], axis=0)
     assert run_plan(plan, stream).start.tolist() == np.flatnonzero(every).tolist()
-
-
-def test_a_state_with_any_bit_turned_is_read_or_refused():
-    plan, stream, _ = prepared(QUERIES[6], stream_of(60))
-    runner = Runner(plan, stream.tick)
-    runner.push(stream)
-    state = bytearray(runner.save())
-    rng = Random(0)
-    refused = 0
-    for _ in range(150):
-        damaged = bytearray(state)
-        damaged[rng.randrange(len(state))] ^= 1 << rng.randrange(8)
-        try:
-            Runner(plan, stream.tick).load(bytes(damaged))
-        except EngineError:
-            refused += 1
-    assert refused > 75
-
-
-def test_a_state_of_another_unit_is_refused():
-    plan, stream, _ = prepared(QUERIES[1], stream_of(10))
-    with pytest.raises(EngineError, match="another unit of time"):
-        Runner(plan, 10**6).load(Runner(plan, stream.tick).save())
 
 
 def test_dictionaries_of_several_chunks_and_small_indices():

@@ -130,7 +130,7 @@ def test_a_stream_goes_on_where_it_stopped(source, nullable):
 
 @pytest.mark.parametrize(
     ("text", "buckets", "said"),
-    [(AB.replace("5 s", "6 s"), None, "belongs to another query"), (AB, 7, "another number of buckets: say buckets=8")],
+    [(AB.replace("5 s", "6 s"), None, "what differs: query, automaton"), (AB, 7, r"number of buckets \(8, now 7\)")],
     ids=["query", "buckets"],
 )
 def test_a_changed_query_is_refused(source, text, buckets, said):

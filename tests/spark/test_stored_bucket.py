@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -51,10 +52,10 @@ def recipe() -> Recipe:
     return Recipe(choose(checked), 1000, 0, pa.schema({**names, "before": pa.int64()}))
 
 
-def pushed(store: FakeStore, first: int, last: int) -> list[dict]:
+def pushed(store: FakeStore, first: int, last: int) -> list[dict[str, Any]]:
     """The rows of matches after some events; the watermark is five seconds behind, so some of them wait."""
     processor = BucketProcessor(recipe(), 1)
-    processor.init(store)
+    processor.init(store.handle)
     events = travelling().slice(first, last - first)
     watermark = (START + first - 5) * 1000 if last < EVENTS else 10**14
     told = processor.handleInputRows((0,), iter([Row(place=0, rows=table_bytes(events))]), Timers(watermark))
@@ -85,3 +86,25 @@ def test_a_state_of_a_version_that_is_not_read_is_refused_by_its_number() -> Non
     stored.value = (file_of(1).read_bytes(),)
     with pytest.raises(EngineError, match=f"the saved state is of version 1, and this library reads {VERSION}"):
         pushed(stored, CUT, EVENTS)
+
+
+def test_every_turned_byte_is_noticed_and_nothing_is_stored() -> None:
+    stored, timers = FakeStore(), Timers((START + CUT - 5) * 1000)
+    pushed(stored, 0, CUT)
+    assert stored.value is not None
+    state = stored.value[0]
+    processor = BucketProcessor(recipe(), 1)
+    processor.init(stored.handle)
+    events = table_bytes(travelling().slice(CUT, 10))
+    for place in range(len(state)):
+        for turned in (1 << place % 8, 255):
+            damaged = bytearray(state)
+            damaged[place] ^= turned
+            stored.value = (bytes(damaged),)
+            with pytest.raises(EngineError, match="the saved state"):
+                list(processor.handleInputRows((0,), iter([Row(place=0, rows=events)]), timers))
+            assert stored.value == (bytes(damaged),)
+    stored.value = (state,)
+    through = FakeStore()
+    pushed(through, 0, CUT)
+    assert pushed(stored, CUT, EVENTS) == pushed(through, CUT, EVENTS)

@@ -109,7 +109,8 @@ class Membership:
         key = (id(p), i, j, mu, env)
         if key not in self._known:
             self._known[key] = self._holds(p, i, j, mu, env)
-        return self._known[key]
+        known: bool = self._known[key]
+        return known
 
     def _holds(self, p: ast.Pattern, i: int, j: int, mu: Mu, env: Env) -> bool:
         match p:
@@ -170,14 +171,12 @@ class Membership:
                     yield end, start, before, after
 
     def _in_sequence(self, p: ast.Sequence | ast.NotBetween, i: int, j: int, mu: Mu, env: Env) -> bool:
-        plain = isinstance(p, ast.NotBetween)
-        for end, start, before, after in self._splits(
-            False if plain else p.contiguous, None if plain else p.gap, i, j, mu
-        ):
+        contiguous, gap = (False, None) if isinstance(p, ast.NotBetween) else (p.contiguous, p.gap)
+        for end, start, before, after in self._splits(contiguous, gap, i, j, mu):
             if (
                 self.holds(p.left, i, end, before, env)
                 and self.holds(p.right, start, j, after, env)
-                and not (plain and self._occurs(p.absent, end + 1, start - 1, env))
+                and not (isinstance(p, ast.NotBetween) and self._occurs(p.absent, end + 1, start - 1, env))
             ):
                 return True
         return False
@@ -205,13 +204,16 @@ class Membership:
     def _stayed_away(self, p: ast.NotAfter, end: int, env: Env) -> bool:
         """The deadline has passed, and nothing absent began after the end and was over by the deadline."""
         bound = p.deadline.high
+        assert bound is not None
+        inclusive = bound.inclusive
         length = bound.duration.amount * ast.NANOSECONDS[bound.duration.unit]
 
         def in_time(time: int) -> bool:
-            distance = (time - self.events[end]["time"]) * SECOND
-            return distance <= length if bound.inclusive else distance < length
+            distance: int = (time - self.events[end]["time"]) * SECOND
+            return distance <= length if inclusive else distance < length
 
         due = [k for k in range(end + 1, len(self.events)) if in_time(self.events[k]["time"])]
+        assert self.now is not None
         return not in_time(self.now) and not (due and self._occurs(p.absent, end + 1, due[-1], env))
 
     def _together(self, p: ast.All, i: int, j: int, mu: Mu, env: Env) -> bool:
@@ -303,7 +305,9 @@ class Membership:
                 return OF_SETS[function]([self._attribute(k, name) for k in sets[x]])
             case ast.Call(function="prev"):
                 term, *steps = e.arguments
+                assert isinstance(term, ast.Name | ast.Attribute)
                 position = here if isinstance(term, ast.Name) else one[term.variable]
+                assert position is not None
                 return self._attribute(position - (value(steps[0]) if steps else 1), term.name)
             case ast.Each():
                 return conjunction([self._value(e.condition, one, sets, k) for k in sets[e.variable]])
@@ -428,6 +432,13 @@ def subsets(of: Any) -> list[tuple[Any, ...]]:
     return [s for size in range(len(items) + 1) for s in itertools.combinations(items, size)]
 
 
+def body_of(p: ast.Pattern) -> ast.Pattern:
+    """The part of an operator with one that is marked."""
+    around = ast.As | ast.Filter | ast.Iteration | ast.NotAfter | ast.Optional | ast.Project | ast.Select
+    assert isinstance(p, around | ast.Unless | ast.Within)
+    return p.body
+
+
 def shown_parts(p: ast.Pattern) -> list[ast.Pattern]:
     """The parts whose marks are in the complex events of `p`."""
     match p:
@@ -435,7 +446,7 @@ def shown_parts(p: ast.Pattern) -> list[ast.Pattern]:
             return [p.left, p.right]
         case ast.Type() | ast.Any():
             return []
-    return [p.body]
+    return [body_of(p)]
 
 
 def shown(p: ast.Pattern) -> set[str]:
@@ -471,7 +482,7 @@ def one_event(p: ast.Pattern) -> bool:
             return one_event(p.body)
         case ast.Or() | ast.And():
             return one_event(p.left) and one_event(p.right)
-    return once(p) and one_event(p.body)
+    return once(p) and one_event(body_of(p))
 
 
 def singles(p: ast.Pattern) -> set[str]:
@@ -498,7 +509,7 @@ def singles(p: ast.Pattern) -> set[str]:
             return (left - shown(p.right)) | (right - shown(p.left)) | (left & right)
         case ast.Project():
             return singles(p.body) & set(p.variables)
-    return singles(p.body)
+    return singles(body_of(p))
 
 
 def skippable(p: ast.Pattern) -> bool:

@@ -221,14 +221,12 @@ class _Around:
 
 def _with_filters(rng: Random, p: ast.Pattern, around: _Around) -> ast.Pattern:
     """The same pattern with filters here and there."""
-    made = dataclasses.replace(
-        p,
-        **{
-            f.name: _with_filters(rng, part, around.inside(p, f.name))
-            for f in dataclasses.fields(p)
-            if isinstance(part := getattr(p, f.name), ast.Pattern)
-        },
-    )
+    parts: dict[str, Any] = {
+        f.name: _with_filters(rng, part, around.inside(p, f.name))
+        for f in dataclasses.fields(p)
+        if isinstance(part := getattr(p, f.name), ast.Pattern)
+    }
+    made = dataclasses.replace(p, **parts)
     own = bindings(p)
     names = list(dict.fromkeys([*own, *sorted(around.single)]))
     if isinstance(p, ast.Optional) or not names or not chance(rng, 3 if around.lasts else 5):

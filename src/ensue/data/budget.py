@@ -138,8 +138,8 @@ class Budget:
             advice = self._advice(largest)
         if isinstance(e, pa.ArrowCapacityError):
             return EngineError(f"a column of the result is larger than an Arrow array can be: {e}" + _hint(advice))
-        message = f"the machine has no more memory for this process, of which the query may take {shown_size(self.limit)}"
-        return EngineError(f"{message}{said}" + _hint([*advice, "a smaller memory='...', to be told before it runs out"]))
+        message = f"the process got no more memory, though the query may take {shown_size(self.limit)}"
+        return EngineError(f"{message}{said}" + _hint([*advice, "a smaller memory='...', so that it is told earlier"]))
 
 
 class Holder:

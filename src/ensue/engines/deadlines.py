@@ -117,7 +117,7 @@ class Deadlines:
         assert plan.absence is not None
         self._budget, self._holder = budget, budget.holder()
         self._sets: Sequence[frozenset[str]] = plan.marks
-        self._keys = [k.attribute for k in plan.query.partition]
+        self._keys = plan.keys
         self._deadline = _Deadline(plan.absence, tick)
         self._waiting: _Waiting | None = None
         self._position = 0

@@ -233,7 +233,19 @@ def advance(
             status: int
             if rules.counting:
                 status = _count(
-                    report_source, sources, row, tables, nodes, seconds, used, stack, progress, rules, p, low, low_second
+                    report_source,
+                    sources,
+                    row,
+                    tables,
+                    nodes,
+                    seconds,
+                    used,
+                    stack,
+                    progress,
+                    rules,
+                    p,
+                    low,
+                    low_second,
                 )
             elif rules.union:
                 status = _report_union(

@@ -1,4 +1,4 @@
-"""The memory that matches are written to: full, it is handed over with the matches in it, and another takes its place."""
+"""The memory that matches are written to: when it is full, it is handed over with them, and another takes its place."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ensue.automata.build.project import HIDDEN
 from ensue.automata.determinize import Determinizer
 from ensue.data.budget import Budget, Large
-from ensue.data.complex_events import ComplexEvents, Piece, joined
+from ensue.data.complex_events import ComplexEvents, joined
 from ensue.data.envelope import Parts
 from ensue.data.events import EventStream, one_chunk
 from ensue.kernels import evaluate
@@ -21,9 +21,9 @@ from ensue.kernels.arena import EVENT, MARK_BITS, NOTHING, TREE, USED, Arena, by
 from ensue.kernels.classes import Classes, Classifier, Codes, take_busy
 from ensue.kernels.compiled import make_ready
 from ensue.kernels.counting import NO_COUNTS, Counts
+from ensue.kernels.delivery import Delivery
 from ensue.kernels.earliest import WIDTH as LADDER
 from ensue.kernels.evaluate import Batch, Partitions, Rules, Stack
-from ensue.kernels.delivery import Delivery
 from ensue.kernels.forecast import Forecast
 from ensue.kernels.jit import read_only
 from ensue.kernels.keys import KeyNumbers
@@ -60,7 +60,7 @@ class Reader:
     """
 
     def __init__(self, plan: Plan, tick: int | None, given: int = 0) -> None:
-        self.keys = KeyNumbers([k.attribute for k in plan.query.partition])
+        self.keys = KeyNumbers(plan.keys)
         self.classifier = Classifier(plan.predicates, given)
         self._determinizer = Determinizer(plan.automaton, plan.predicates, plan.marks, plan.actions)
         self.columns = RegisterColumns(RegisterPrograms(plan), tick)
@@ -140,14 +140,14 @@ class Evaluator:
         self.arena, noted = self._prepare(tick)
         self.programs = Programs(self._determinizer, reader.classifier.words, configurations, noted)
         self.rules = Rules(
-            keyed=bool(plan.query.partition),
+            keyed=bool(plan.keys),
             counted=_counted(plan),
             share=share,
             share_mask=shares - 1,
             events=evaluate.NO_BOUND if plan.window.events is None else plan.window.events,
             ticks=evaluate.NO_BOUND if ticks is None else ticks,
-            limit=0 if plan.judged else plan.query.limit or 0,
-            consume=_CONSUME[plan.query.consume],
+            limit=0 if plan.judged else plan.limit or 0,
+            consume=_CONSUME[plan.consume],
             choose=CHOOSE[plan.chooses],
             earliest=plan.chooses_earliest,
             hidden=plan.marks.index(_HIDDEN) if _HIDDEN in plan.marks else 0,
@@ -500,4 +500,4 @@ class Runner:
 
 def _counted(plan: Plan) -> bool:
     """Whether each partition counts its own events."""
-    return bool(plan.query.partition) and plan.window.events is not None and not plan.counts_all
+    return bool(plan.keys) and plan.window.events is not None and not plan.counts_all

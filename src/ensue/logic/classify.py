@@ -1,4 +1,4 @@
-"""Which fragment of the language a query is in, said in words: what a reader of `explain` wants to know."""
+"""Finds the fragment of the language that a query is in: the facts about a query that `explain` reports."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ensue.logic.window import looks_back
 
 @dataclass(frozen=True)
 class Fragment:
-    """What a query uses that decides how it can be evaluated."""
+    """The features of a query that decide how it can be evaluated."""
 
     related: tuple[str, ...]  # the conditions that relate several events
     look_back: bool
@@ -21,16 +21,16 @@ class Fragment:
     windows: tuple[ast.Interval | ast.EventCount, ...]
     selectors: tuple[ast.Selector, ...]
     absence: bool
-    deadline: ast.Interval | None  # by which something must not have followed
+    deadline: ast.Interval | None  # of the absence at the end of the pattern
 
     @property
     def unary(self) -> bool:
-        """Every filter concerns one event at a time."""
+        """Whether every filter concerns one event at a time."""
         return not self.related
 
     @property
     def uses_time(self) -> bool:
-        """Whether time differences matter, so that the unit of the time column must be known."""
+        """Whether the query measures time differences, so that the unit of the time column must be known."""
         return self.timed_gaps or self.deadline is not None or any(isinstance(w, ast.Interval) for w in self.windows)
 
 
@@ -64,12 +64,12 @@ def deadline_of(pattern: ast.Pattern) -> ast.Interval | None:
 
 
 def conjuncts_of(e: ast.Expression) -> list[ast.Expression]:
-    """The parts of a condition that must each hold."""
+    """The conjuncts of a condition: the operands of its outermost ANDs."""
     if isinstance(e, ast.Binary) and e.operator == "AND":
         return conjuncts_of(e.left) + conjuncts_of(e.right)
     return [e]
 
 
 def conjunction(conjuncts: list[ast.Expression]) -> ast.Expression:
-    """The condition that each of these, at least one, holds."""
+    """The condition that all of these conjuncts hold; there must be at least one."""
     return reduce(lambda left, right: ast.Binary("AND", left, right, span=left.span.join(right.span)), conjuncts)

@@ -1,4 +1,4 @@
-"""A query over events that arrive in batches: rows of matches out, and a state that can be saved in between."""
+"""A query over events that arrive in batches: it returns rows of matches, and its state can be saved in between."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ _KIND = "running query"
 
 
 class RunningQuery:
-    """One query over one stream: `push` gives the rows of the matches that become known with each batch.
+    """One query over one stream: `push` returns the rows of the matches that become known with each batch.
 
-    Of a query that ends in an absence with a deadline, these are the matches whose deadline has passed; `pass_time`
-    gives such without new events. `given` are the predicates that come evaluated with the events (see
-    `EventStream.words`). Who takes the rows as `tables` and is `passing` them on may get more than the `budget` holds.
+    If the query ends in an absence with a deadline, a match becomes known when its deadline has passed; `pass_time`
+    returns such matches without new events. `given` is a bit mask of the predicates that are already evaluated when the
+    events come (see `EventStream.words`). With `passing`, the caller takes the rows as `tables` and keeps none of them:
+    then they may be more than the `budget` holds.
     """
 
     def __init__(
@@ -47,27 +48,27 @@ class RunningQuery:
 
     @property
     def open(self) -> int:
-        """How much is open: nodes of the match structure."""
+        """The number of nodes in the match structure, which holds the open partial matches."""
         return self._engine.open
 
     @property
     def next_due(self) -> int | None:
-        """The time by which `pass_time` may give rows; None where it gives none without new events."""
+        """The time from which on `pass_time` may return rows; None if it returns none without new events."""
         return self._engine.next_due
 
     def push(self, events: EventStream) -> pa.Table:
-        """The rows of the matches that become known with these events, which follow those of earlier calls."""
+        """Returns the rows of the matches that become known with these events, which must follow the earlier ones."""
         tables: list[pa.Table] = []
         size = count = 0
         for table in self.tables(events):
             tables.append(table)
             size, count = size + table.nbytes, count + len(table)
             self._rows_held.hold(Large.TABLE, size, count)
-        self._rows_held.hold(Large.TABLE, 0, 0)  # they are who asked's
+        self._rows_held.hold(Large.TABLE, 0, 0)  # the caller has them now
         return pa.concat_tables(tables)
 
     def tables(self, events: EventStream) -> Iterator[pa.Table]:
-        """The same a part at a time, one table at least; all parts must be asked for."""
+        """The same rows in parts, at least one table; the caller must take all of them."""
         self._kept.add(self._look_back.extended(events))
         some = False
         for found in self._engine.parts(events):
@@ -79,9 +80,9 @@ class RunningQuery:
             self._kept.keep(self._engine.referenced())
 
     def pass_time(self, time: int) -> pa.Table | None:
-        """Takes note that no later event is before this time, which is in the unit of the events' times.
+        """Promises that no later event is before this time, which is in the unit of the events' times.
 
-        Gives the rows of the matches whose deadline has passed now, if any.
+        Returns the rows of the matches whose deadline has passed now, or None if there are none.
         """
         found = self._engine.pass_time(time)
         return pa.concat_tables(self._rows(found)) if len(found) else None
@@ -94,15 +95,15 @@ class RunningQuery:
     # -- the state
 
     def save(self) -> bytes:
-        """The state between two batches."""
+        """Returns the state between two batches as bytes."""
         return sealed(_KIND, self._made_by, self.parts())
 
     def load(self, state: bytes) -> None:
-        """Goes on from a state that `save` gave; refuses, with nothing changed, what is not one of the same query."""
+        """Continues from a state that `save` returned; a state of another query is refused, and nothing is changed."""
         self.restore(unsealed(state, _KIND, self._made_by))
 
     def parts(self) -> Parts:
-        """The state as parts of a larger one."""
+        """The state as parts of a larger state."""
         self._kept.keep(self._engine.referenced())
         return {
             **put_under("engine", self._engine.save()),
@@ -111,7 +112,7 @@ class RunningQuery:
         }
 
     def restore(self, parts: Parts) -> None:
-        """Goes on from what `parts` gave."""
+        """Continues from the parts that `parts` returned."""
         self._engine.load(taken_from("engine", parts))
         self._kept.load(taken_from("kept", parts))
         self._look_back.load(taken_from("look_back", parts))

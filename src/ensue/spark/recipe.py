@@ -81,7 +81,7 @@ class Recipe:
     @property
     def made_by(self) -> dict[str, str]:
         """What a saved state depends on: the query's own, and the rows that Spark was promised."""
-        return {**self.choice.made_by(self.tick), "set of columns in the result": str(self.result)}
+        return {**self.choice.made_by(self.tick), "columns of the result": str(self.result)}
 
 
 def in_order(table: pa.Table) -> pa.Table:

@@ -236,7 +236,7 @@ class Bucket:
         try:
             parts = unsealed(state, _KIND, made_by)
         except EngineError as e:
-            raise EngineError(f"the checkpoint cannot be gone on from: {e}\n  {_ADVICE}") from None
+            raise EngineError(f"the checkpoint cannot be used: {e}\n  {_ADVICE}") from None
         running.restore(taken_from("running", parts))
         return cls(recipe, running, parts.get("waiting"), parts["timer"], parts["released"])
 

@@ -97,7 +97,7 @@ def test_what_is_refused():
     with pytest.raises(TypeError, match="write & for AND"):
         bool(x.v > 1)
     with pytest.raises(TypeError, match="cannot stand in an expression"):
-        A.where(x.v > object())
+        A.where(x.v > object())  # type: ignore[operator]
     with pytest.raises(ValueError, match="matches nothing"):
         A.repeated(0)
     with pytest.raises(ValueError, match="needs from_"):
