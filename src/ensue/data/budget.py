@@ -25,6 +25,8 @@ from ensue.errors import EngineError
 VARIABLE = "ENSUE_MEMORY"
 #: With less, not even the first arrays of a query fit.
 LEAST = 16 << 20
+#: What is counted takes this much more: what allocators keep to spare, and what is made in passing.
+_SPARE = 1.125
 _UNITS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 _SHOWN = ("bytes", "KB", "MB", "GB", "TB", "PB", "EB")
 #: A number with more digits is shown by these alone.
@@ -79,7 +81,7 @@ class Budget:
 
     @property
     def left(self) -> int:
-        return self.limit - sum(self._held.values())
+        return int(self.limit / _SPARE) - sum(self._held.values())
 
     def holder(self) -> Holder:
         """What one engine, or one thread, holds of it."""
@@ -91,21 +93,23 @@ class Budget:
 
     def check(self, what: Large, size: float, count: float) -> None:
         """Raises the error where so much more would not fit."""
-        needed = sum(self._held.values()) + size
+        needed = (sum(self._held.values()) + size) * _SPARE
         if needed > LEAST and needed > self.limit:
-            raise self.exceeded(what, size, count)
+            raise self._exceeded(what, size, count)
 
-    def exceeded(self, what: Large, size: float, count: float) -> EngineError:
+    def _exceeded(self, what: Large, size: float, count: float) -> EngineError:
         """The error that says what is large, with so much more of this: the largest part of all that is held."""
         sizes, counts = {**self._held}, {**self._counts}
         sizes[what] = sizes.get(what, 0) + size
         counts[what] = counts.get(what, 0) + count
         largest = max(sizes, key=lambda w: sizes[w])
-        needed = sum(sizes.values())
+        needed = sum(sizes.values()) * _SPARE
         said = largest.value.format(shown_count(counts[largest]))
         most = shown_size(self.limit)
         message = f"the query needs at least {shown_size(needed)} of memory and may take {most}: {said}"
-        return EngineError(message + _hint([*self._advice(largest), *self._more(needed)]))
+        # The size of a table is known; most other things would go on to grow.
+        more = self._more(needed) if what is Large.TABLE else []
+        return EngineError(message + _hint([*self._advice(largest), *more]))
 
     def refused(self, what: Large, count: float) -> EngineError:
         """The error where it is not memory but time that nobody has."""
@@ -115,8 +119,8 @@ class Budget:
         return _hint(self._advice(what))
 
     def _more(self, needed: float) -> list[str]:
-        """A larger budget is an advice where the machine has it."""
-        enough = 1.5 * needed
+        """Advises a larger budget if the machine has it."""
+        enough = 1.25 * needed
         if not enough < physical_memory() / 2:
             return []
         return [f"memory='{shown_size(_rounded_up(enough))}' if the machine has it to spare"]
@@ -208,14 +212,14 @@ def _bytes_of(asked: str | int, named: str) -> int:
 def shown_size(size: float) -> str:
     """
     >>> shown_size(512 << 20), shown_size(1.5 * 2**30), shown_size(2.0**100)
-    ('512 MB', '1.5 GB', 'more than 1,000 EB')
+    ('512 MB', '1.5 GB', '10^21 GB')
     """
     power = 0
     while power < len(_SHOWN) - 1 and size >= 1000:
         size /= 1024
         power += 1
     if size >= 1000:
-        return f"more than 1,000 {_SHOWN[-1]}"
+        return f"10^{round(math.log10(size)) + 9} GB" if size < math.inf else "10^300 GB"
     text = f"{size:.0f}" if size >= 100 or power == 0 else f"{size:.1f}".removesuffix(".0")
     return f"{text} {_SHOWN[power]}"
 

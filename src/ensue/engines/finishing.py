@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ensue.data.budget import Budget
+from ensue.data.budget import Budget, Large
 from ensue.data.complex_events import ComplexEvents, united
 from ensue.data.events import EventStream
 from ensue.engines.judging import satisfying
@@ -12,6 +12,9 @@ from ensue.language import ast
 from ensue.plan import Plan
 from ensue.plan.choice import Choice
 from ensue.plan.mode import Mode
+
+#: What is left of matches is copied, and the columns that conditions are judged over are made meanwhile.
+_COPIES = 3
 
 
 def finished(
@@ -28,8 +31,12 @@ def finished(
     plan = choice.plan
     if plan is not None and plan.walks(mode):
         return found  # the match structure itself has told which events took part
-    if plan is not None and plan.judged:
-        found = _judged(found, plan, events, budget or Budget())
+    judged = plan is not None and plan.judged
+    budget = budget or Budget()
+    if judged or mode is Mode.UNION:
+        budget.check(Large.JUDGED, _COPIES * found.nbytes, len(found))
+    if plan is not None and judged:
+        found = _judged(found, plan, events, budget)
     return united(found) if mode is Mode.UNION else found
 
 

@@ -75,6 +75,11 @@ _Choices = tuple[Positions, dict[str, Positions]]
 def _choices(found: ComplexEvents, variables: list[str], budget: Budget) -> Iterator[_Choices]:
     """Every choice of one event a variable, some of them at a time."""
     marks = [found.marks(x) for x in variables]
+    if all(len(m.positions) == len(found) and bool((np.diff(m.offsets) == 1).all()) for m in marks):
+        for first in range(0, len(found), _CHOICES):
+            own = slice(first, first + _CHOICES)
+            yield np.arange(len(found))[own], {x: m.positions[own] for x, m in zip(variables, marks, strict=True)}
+        return
     # As floats, since a few sets have more choices than an integer can say.
     counts = np.prod([np.diff(m.offsets).astype(np.float64) for m in marks], axis=0) if marks else np.ones(len(found))
     most = float(counts.max(initial=0.0))

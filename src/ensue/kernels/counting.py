@@ -17,25 +17,25 @@ from ensue.kernels.jit import kernel
 #: What one match takes in the output, and each event that it marks, in bytes.
 BYTES_A_MATCH, BYTES_AN_EVENT = 24, 10
 
-# What has been counted so far: all matches and their marked events, those of the end that has most, and of the first
-# end; and how many nodes were looked at.
-MATCHES_IN_ALL, MARKED_IN_ALL, MOST_MATCHES, MOST_MARKED, FIRST_MATCHES, FIRST_MARKED, LOOKED_AT = range(7)
+# What was counted: all matches and their marked events, those of the end that has most, and those of the first end; and
+# the number of nodes that were visited.
+MATCHES_IN_ALL, MARKED_IN_ALL, MOST_MATCHES, MOST_MARKED, FIRST_MATCHES, FIRST_MARKED, VISITED = range(7)
 _TOTALS = 7
 
 
 class Counts(NamedTuple):
-    """The memory of a count, and where it may stop: so many bytes in all, so many at one end, so many nodes."""
+    """The memory of a count, which stops after a number of visits."""
 
-    paths: Any  # float64[nodes, 2]: the matches that a node and what is behind it stand for, and their marked events
+    paths: Any  # float64[nodes, 2]: the matches that a node and its rest stand for, and the events that these mark
     totals: Any  # float64[7]
-    enough: Any  # float64[3]
+    visits: float
 
 
-NO_COUNTS = Counts(np.zeros((0, 2)), np.zeros(0), np.zeros(0))
+NO_COUNTS = Counts(np.zeros((0, 2)), np.zeros(0), 0.0)
 
 
-def new_counts(in_all: float, at_one_end: float, work: float) -> Counts:
-    return Counts(np.zeros((0, 2)), np.zeros(_TOTALS), np.array([in_all, at_one_end, work]))
+def new_counts(visits: float) -> Counts:
+    return Counts(np.zeros((0, 2)), np.zeros(_TOTALS), visits)
 
 
 @kernel
@@ -103,14 +103,5 @@ def count_reports(
     totals[MARKED_IN_ALL] += marked
     if matches > totals[MOST_MATCHES]:
         totals[MOST_MATCHES], totals[MOST_MARKED] = matches, marked
-    totals[LOOKED_AT] += used - counted
+    totals[VISITED] += used - counted
     return ends
-
-
-@kernel
-def is_enough(counts: Counts) -> bool:
-    """Whether as much was counted as was asked, or as much was looked at."""
-    totals, enough = counts.totals, counts.enough
-    in_all = BYTES_A_MATCH * totals[MATCHES_IN_ALL] + BYTES_AN_EVENT * totals[MARKED_IN_ALL]
-    at_one_end = BYTES_A_MATCH * totals[MOST_MATCHES] + BYTES_AN_EVENT * totals[MOST_MARKED]
-    return in_all > enough[0] or at_one_end > enough[1] or totals[LOOKED_AT] > enough[2]

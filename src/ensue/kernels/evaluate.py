@@ -29,7 +29,7 @@ from ensue.kernels.arena import (
     own_list,
     starts_later,
 )
-from ensue.kernels.counting import Counts, count_reports, is_enough
+from ensue.kernels.counting import VISITED, Counts, count_reports
 from ensue.kernels.earliest import TOO_DEEP as TOO_DEEP_TO_FIND
 from ensue.kernels.earliest import add_rungs, earliest_start, with_start
 from ensue.kernels.jit import at, kernel
@@ -596,7 +596,7 @@ def _count(
     low: int,
     low_second: int,
 ) -> int:
-    """Counts the complex events that end here, and stops where that is as much as was asked."""
+    """Counts the complex events that end here; stops when it has visited as many nodes as it may."""
     # What a window leaves behind changes the counts of all nodes; without one, those of earlier nodes stay.
     counted = progress[COUNTED] if low == NO_BOUND and low_second == NO_BOUND else 0
     ends = count_reports(
@@ -617,7 +617,7 @@ def _count(
     )
     progress[COUNTED] = used[USED]
     progress[REPORTED] = int(ends)
-    return NEEDS_OUTPUT if is_enough(stack.counts) else DONE
+    return NEEDS_OUTPUT if stack.counts.totals[VISITED] > stack.counts.visits else DONE
 
 
 @kernel

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from ensue.data.budget import Holder, Large
 from ensue.kernels import evaluate
@@ -30,75 +31,77 @@ from ensue.kernels.delivery import Delivery
 from ensue.kernels.evaluate import Batch, Partitions
 from ensue.kernels.select import CHOOSE_ALL
 
+Totals = npt.NDArray[np.float64]
+
 if TYPE_CHECKING:
     from ensue.kernels.runner import Evaluator
 
-#: It looks ahead when so many bytes are written in a batch, and again each time when so many times as many are.
-_FIRST_LOOK, _NEXT_LOOK = 1 << 24, 4
-#: For so many bytes written it looks at one node: that takes a twentieth of the time (measured).
+#: It looks ahead when this many bytes were written in a batch, and again each time when four times as many were. After
+#: it has found that all is well, it waits for four times as many in the next batch, up to this number.
+_FIRST_LOOK, _NEXT_LOOK, _LAST_FIRST_LOOK = 1 << 24, 4, 1 << 28
+#: It visits one node for this many bytes written: that takes a twentieth of the time of writing (measured).
 _BYTES_A_NODE = 32
-#: The matches of an end that wait for something to be decided are copied meanwhile.
+#: The programs that it learns at a time: each costs as much as ten thousand nodes.
+_PROGRAMS = 512
+#: The matches of an end that wait for a decision are copied meanwhile.
 _COPIES = 3
 _NOTHING_KNOWN = (0.0, 0.0)
 
 
 class Forecast:
-    """Belongs to one evaluator; `twin` makes another one of the same plan, which counts."""
+    """Belongs to one evaluator; `twin` makes another evaluator of the same plan, which counts."""
 
     def __init__(self, twin: Callable[[], Evaluator], delivery: Delivery, holder: Holder) -> None:
         self._make_twin = twin
         self._twin: Evaluator | None = None
         self._delivery = delivery
         self._holder = holder
-        self._next = _FIRST_LOOK
+        self._first = self._next = _FIRST_LOOK
 
     def begin(self) -> None:
         """A batch begins."""
-        self._next = _FIRST_LOOK
+        self._next = self._first
 
     def look(self, evaluator: Evaluator, batch: Batch, report_from: int, written: int) -> tuple[float, float]:
-        """Raises the error where the matches that are coming do not fit; so many bytes are written in this batch.
+        """Raises the error if the matches that are coming do not fit; `written` is what the batch has written so far.
 
-        Gives how many matches, and marked events of them, end at the event that is being evaluated, if it was counted.
+        Returns how many matches end at the present event, and how many events they mark, if these were counted.
         """
         if written < self._next or not _is_counted(evaluator):
             return _NOTHING_KNOWN
         self._next = _NEXT_LOOK * written
-        work = written / _BYTES_A_NODE
-        if evaluator.arena.used[USED] > work:
-            return _NOTHING_KNOWN
-        room = self._holder.budget.left
-        at_one_end = room / _COPIES if self._delivery.together else room
-        return self._count(evaluator, batch, report_from, (room, at_one_end), work)
+        visits = written // _BYTES_A_NODE
+        if evaluator.arena.used[USED] <= visits:
+            totals = self._count(evaluator, batch, report_from, visits)
+            self._compare(totals, int(evaluator.progress[evaluate.REPORTED]))
+            return float(totals[FIRST_MATCHES]), float(totals[FIRST_MARKED])
+        return _NOTHING_KNOWN
 
-    def _count(
-        self, evaluator: Evaluator, batch: Batch, report_from: int, room: tuple[float, float], work: float
-    ) -> tuple[float, float]:
-        in_all, at_one_end = (np.inf if self._delivery.passing else room[0]), room[1]
+    def _count(self, evaluator: Evaluator, batch: Batch, report_from: int, visits: int) -> Totals:
+        """Counts from the present event on, as far as it gets with so many visits."""
         if self._twin is None:
             self._twin = self._make_twin()
-        twin = self._twin
-        counts = new_counts(in_all, at_one_end, work)
+        twin, counts, learned = self._twin, new_counts(float(visits)), 0
         _go_on_from(evaluator, twin)
         while True:
             status = twin.advance(batch, report_from, counts)
-            full = twin.programs.full if status == evaluate.NEEDS_PROGRAM else twin.arena.used[USED] > work
-            if status in (evaluate.DONE, evaluate.NEEDS_OUTPUT) or full:
-                break
+            learned += status == evaluate.NEEDS_PROGRAM
+            tired = learned > _PROGRAMS or twin.programs.full or twin.arena.used[USED] > visits
+            if tired or status in (evaluate.DONE, evaluate.NEEDS_OUTPUT):
+                return counts.totals
             twin.provide(status, batch)
-        totals = counts.totals
-        # What is written of this end already is counted again.
-        done = min(1.0, evaluator.progress[evaluate.REPORTED] / max(totals[FIRST_MATCHES], 1.0))
-        written = done * _size(totals[FIRST_MATCHES], totals[FIRST_MARKED])
-        most = _size(totals[MOST_MATCHES], totals[MOST_MARKED])
-        if most - written > at_one_end:
-            what = Large.JUDGED if self._delivery.together else Large.ENDING
-            copies = _COPIES if self._delivery.together else 1
-            raise self._holder.budget.exceeded(what, copies * most, totals[MOST_MATCHES])
-        more = _size(totals[MATCHES_IN_ALL], totals[MARKED_IN_ALL]) - written
-        if more > in_all:
-            raise self._holder.budget.exceeded(Large.MATCHES, more, totals[MATCHES_IN_ALL])
-        return float(totals[FIRST_MATCHES]), float(totals[FIRST_MARKED])
+
+    def _compare(self, totals: Totals, reported: int) -> None:
+        """Raises the error if so much does not fit; of the matches of the present end, some are reported already."""
+        together, budget = self._delivery.together, self._holder.budget
+        first = _size(totals[FIRST_MATCHES], totals[FIRST_MARKED])
+        written = first * min(1.0, reported / max(totals[FIRST_MATCHES], 1.0))
+        most = _size(totals[MOST_MATCHES], totals[MOST_MARKED]) * (_COPIES if together else 1)
+        budget.check(Large.JUDGED if together else Large.ENDING, most - written, totals[MOST_MATCHES])
+        if not self._delivery.passing:
+            more = _size(totals[MATCHES_IN_ALL], totals[MARKED_IN_ALL]) - written
+            budget.check(Large.MATCHES, more, totals[MATCHES_IN_ALL])
+        self._first = min(_NEXT_LOOK * self._first, max(_FIRST_LOOK, min(_LAST_FIRST_LOOK, budget.limit // 8)))
 
 
 def _is_counted(evaluator: Evaluator) -> bool:
