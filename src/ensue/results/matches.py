@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from ensue.columns.masks import named_by_text, values
+from ensue.data.budget import Budget, Large
 from ensue.data.complex_events import MANY, ComplexEvents, Marks, Positions
 from ensue.data.events import EventStream, integers, one_chunk
 from ensue.engines.reference.expressions import Events, Expressions, Scope
@@ -26,14 +27,24 @@ from ensue.logic.functions import AGGREGATES
 from ensue.logic.outputs import Output
 from ensue.logic.scope import named_in, singles
 from ensue.results.gathering import taken
+from ensue.results.row_sizes import size_in_pandas, size_of_rows
 
 if TYPE_CHECKING:
     import pandas
     import polars
 
 
+#: Below so many marked events nobody asks how large the rows are.
+_MANY_MARKED = 1 << 18
+#: Rows are made so many bytes at a time: a part of what the query may take.
+_PARTS_A_BUDGET, _LEAST_AT_ONCE, _MOST_AT_ONCE = 32, 1 << 21, 1 << 28
+
+
 class Rows(ABC):
     """A result of rows, which gives tables of several libraries, one dict for each row, and a short text for people."""
+
+    #: How much memory the tables may take, with the result itself.
+    _budget: Budget
 
     @abstractmethod
     def __len__(self) -> int:
@@ -51,22 +62,33 @@ class Rows(ABC):
     def _counted(self) -> str:
         """The number of rows, in words."""
 
+    def tables(self) -> Iterator[pa.Table]:
+        """All rows, a part at a time: for results that are too large for one table. There is one table at least."""
+        yield self.to_arrow()
+
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """One dict for each row, with the columns of `to_arrow`."""
-        for batch in self.to_arrow().to_batches(max_chunksize=1000):
-            yield from rows_of(pa.Table.from_batches([batch]))
+        """One dict for each row, with the columns of `to_arrow`; not all rows are made at once."""
+        for table in self.tables():
+            for batch in table.to_batches(max_chunksize=1000):
+                yield from rows_of(pa.Table.from_batches([batch]))
 
     def to_pandas(self) -> pandas.DataFrame:
         """The columns of `to_arrow` as a pandas frame; it needs pandas."""
         _need("pandas")
-        return self.to_arrow().to_pandas()
+        table = self.to_arrow()
+        with self._budget.telling():
+            self._budget.check(Large.TABLE, size_in_pandas(table), len(self))
+            return table.to_pandas()
 
     def to_polars(self) -> polars.DataFrame:
         """The columns of `to_arrow` as a polars frame; it needs polars."""
         _need("polars")
         import polars
 
-        frame = polars.from_arrow(self.to_arrow())
+        table = self.to_arrow()
+        with self._budget.telling():
+            self._budget.check(Large.TABLE, table.nbytes, len(self))
+            frame = polars.from_arrow(table)
         assert isinstance(frame, polars.DataFrame)
         return frame
 
@@ -90,26 +112,32 @@ class Matches(Rows):
     They are kept as positions in the stream; tables are built on demand.
     """
 
-    def __init__(self, checked: Checked, stream: EventStream, found: ComplexEvents) -> None:
+    def __init__(
+        self, checked: Checked, stream: EventStream, found: ComplexEvents, budget: Budget | None = None
+    ) -> None:
         self._checked = checked
         self._stream = stream
         self._found = found
+        self._budget = budget or Budget()
         self._marks: dict[str, Marks] = {}
 
     @property
     def start(self) -> Positions:
         """The position of each match's first event."""
-        return self._found.start
+        with self._budget.telling():
+            return self._found.start
 
     @property
     def end(self) -> Positions:
         """The position of each match's last event."""
-        return self._found.end
+        with self._budget.telling():
+            return self._found.end
 
     @cached_property
     def marks(self) -> dict[str, Marks]:
         """For each variable that marks an event in some match: the positions that it marks in each match."""
-        return {x: self._marks_of(x) for x in sorted(self._found.variables())}
+        with self._budget.telling():
+            return {x: self._marks_of(x) for x in sorted(self._found.variables())}
 
     def __len__(self) -> int:
         return len(self._found)
@@ -122,6 +150,36 @@ class Matches(Rows):
 
     @cached_property
     def _table(self) -> pa.Table:
+        with self._budget.telling():
+            if self._size_of_rows:
+                self._budget.check(Large.TABLE, self._size_of_rows, len(self))
+            parts = list(self.tables())
+        return parts[0] if len(parts) == 1 else pa.concat_tables(parts)
+
+    def tables(self) -> Iterator[pa.Table]:
+        for part in self._parts():
+            with self._budget.telling():
+                table = part._made()
+            yield table
+
+    def _parts(self) -> Iterator[Matches]:
+        """The matches, so many at a time that their rows are not too large for one table; one part at least."""
+        if not self._size_of_rows:
+            yield self
+            return
+        at_once = min(max(self._budget.limit // _PARTS_A_BUDGET, _LEAST_AT_ONCE), _MOST_AT_ONCE)
+        row = self._size_of_rows / self._found.marked
+        for found in self._found.in_parts(max(int(at_once / row), 1)):
+            yield Matches(self._checked, self._stream, found, self._budget)
+
+    @cached_property
+    def _size_of_rows(self) -> float:
+        """About what the rows take in a table, in bytes; 0 where they are few."""
+        if self._found.marked < _MANY_MARKED:
+            return 0.0
+        return size_of_rows(self._checked.outputs, len(self._checked.query.partition), self._stream, self._found)
+
+    def _made(self) -> pa.Table:
         table, times = self._stream.table, self._stream.time_column
         keys = [k.attribute for k in self._checked.query.partition]
         # A thread makes each column only when it comes to it: most of the time goes into memory touched for the first
@@ -203,8 +261,7 @@ class Matches(Rows):
     # -- for people
 
     def _head(self) -> pa.Table:
-        first = self._found.in_order(np.arange(min(SHOWN, len(self))))
-        return Matches(self._checked, self._stream, first).to_arrow()
+        return Matches(self._checked, self._stream, self._found.first(SHOWN), self._budget).to_arrow()
 
     def _counted(self) -> str:
         return count_of(len(self), "match", "matches")
