@@ -8,14 +8,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ensue.columns.masks import holds, named_by_text
+from ensue.columns.evaluation import holds, named_by_text
+from ensue.columns.match_aggregates import aggregated
 from ensue.data.complex_events import ComplexEvents
 from ensue.data.events import EventStream, integers, one_chunk
-from ensue.engines.reference.expressions import Events, Expressions, Scope
 from ensue.language import ast
 from ensue.language.printer import print_expression
-from ensue.logic.scope import aggregated_in, aggregates_of, chosen_of, without_aggregates
-from ensue.results.matches import arrow_array
+from ensue.logic.scope import aggregates_of, chosen_of, without_aggregates
 
 Positions = npt.NDArray[np.int64]
 
@@ -34,29 +33,18 @@ def _holds(found: ComplexEvents, condition: ast.Expression, events: EventStream)
     of_match, chosen = _choices(found, sorted(chosen_of(condition)))
     aggregates = {print_expression(a): a for a in aggregates_of(condition)}
     terms = {print_expression(a): a for a in ast.find(without_aggregates(condition), ast.Attribute)}
-    table = events.table
-    columns = {text: one_chunk(table.column(a.name).take(integers(chosen[a.variable]))) for text, a in terms.items()}
-    columns |= {text: _aggregated(found, a, events).take(integers(of_match)) for text, a in aggregates.items()}
+
+
+    def values_at(attribute: str, positions: Positions) -> pa.Array:
+        return one_chunk(events.table.column(attribute).take(integers(positions)))
+
+    columns = {text: values_at(a.name, chosen[a.variable]) for text, a in terms.items()}
+    for text, a in aggregates.items():
+        columns[text] = aggregated(a, found.marks, values_at).take(integers(of_match))
     good = holds(named_by_text(condition), columns, len(of_match))
     kept = np.ones(len(found), dtype=np.bool_)
     kept[of_match[~good]] = False
     return kept
-
-
-def _aggregated(found: ComplexEvents, aggregate: ast.Call, events: EventStream) -> pa.Array:
-    """What the aggregate comes to in each match."""
-    match aggregate:
-        case ast.Call(function="count", arguments=(ast.Name(name=x),)):
-            return integers(np.diff(found.marks(x).offsets))
-    marks = {x: found.marks(x) for x in aggregated_in(aggregate)}
-    expressions = Expressions(Events(events, []))
-    values = []
-    for m in range(len(found)):
-        sets = {x: mark.of(m).tolist() for x, mark in marks.items()}
-        chosen = {x: positions[0] for x, positions in sets.items() if len(positions) == 1}
-        values.append(expressions.value(aggregate, Scope(chosen, sets)))
-    type_ = expressions.typing.infer(aggregate)
-    return pa.array(values) if type_ is None else arrow_array(values, type_.arrow)
 
 
 def _choices(found: ComplexEvents, variables: list[str]) -> tuple[Positions, dict[str, Positions]]:
