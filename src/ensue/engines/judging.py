@@ -9,15 +9,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ensue.columns.masks import holds, named_by_text
+from ensue.columns.evaluation import holds, named_by_text
+from ensue.columns.match_aggregates import aggregated
 from ensue.data.budget import Budget, Large
 from ensue.data.complex_events import ComplexEvents, Marks
 from ensue.data.events import EventStream, integers, one_chunk
-from ensue.engines.reference.expressions import Events, Expressions, Scope
 from ensue.language import ast
 from ensue.language.printer import print_expression
-from ensue.logic.scope import aggregated_in, aggregates_of, chosen_of, without_aggregates
-from ensue.results.matches import arrow_array
+from ensue.logic.scope import aggregates_of, chosen_of, without_aggregates
 
 Positions = npt.NDArray[np.int64]
 #: So many choices of events are judged at a time, and no match that has more than so many in all: that takes minutes.
@@ -39,33 +38,19 @@ def _holds(
     found: ComplexEvents, condition: ast.Expression, events: EventStream, budget: Budget
 ) -> npt.NDArray[np.bool_]:
     """For each match, whether the condition is TRUE for every choice; a variable without events leaves no choice."""
-    aggregates = {print_expression(a): _aggregated(found, a, events) for a in aggregates_of(condition)}
+
+    def values_at(attribute: str, positions: Positions) -> pa.Array:
+        return one_chunk(events.table.column(attribute).take(integers(positions)))
+
+    aggregates = {print_expression(a): aggregated(a, found.marks, values_at) for a in aggregates_of(condition)}
     terms = {print_expression(a): a for a in ast.find(without_aggregates(condition), ast.Attribute)}
-    table = events.table
     kept = np.ones(len(found), dtype=np.bool_)
     for of_match, chosen in _choices(found, sorted(chosen_of(condition)), budget):
-        taken = {text: table.column(a.name).take(integers(chosen[a.variable])) for text, a in terms.items()}
-        columns = {text: one_chunk(column) for text, column in taken.items()}
+        columns = {text: values_at(a.name, chosen[a.variable]) for text, a in terms.items()}
         columns |= {text: values.take(integers(of_match)) for text, values in aggregates.items()}
         good = holds(named_by_text(condition), columns, len(of_match))
         kept[of_match[~good]] = False
     return kept
-
-
-def _aggregated(found: ComplexEvents, aggregate: ast.Call, events: EventStream) -> pa.Array:
-    """What the aggregate comes to in each match."""
-    match aggregate:
-        case ast.Call(function="count", arguments=(ast.Name(name=x),)):
-            return integers(np.diff(found.marks(x).offsets))
-    marks = {x: found.marks(x) for x in aggregated_in(aggregate)}
-    expressions = Expressions(Events(events, []))
-    values = []
-    for m in range(len(found)):
-        sets = {x: mark.of(m).tolist() for x, mark in marks.items()}
-        chosen = {x: positions[0] for x, positions in sets.items() if len(positions) == 1}
-        values.append(expressions.value(aggregate, Scope(chosen, sets)))
-    type_ = expressions.typing.infer(aggregate)
-    return pa.array(values) if type_ is None else arrow_array(values, type_.arrow)
 
 
 #: The match that each choice belongs to, and the event that it takes of each variable.

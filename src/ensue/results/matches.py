@@ -14,18 +14,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from ensue.columns.masks import named_by_text, values
+from ensue.columns.conversions import as_type
+from ensue.columns.evaluation import evaluated, named_by_text
+from ensue.columns.match_aggregates import aggregated
 from ensue.data.budget import Budget, Large
 from ensue.data.complex_events import MANY, ComplexEvents, Marks, Positions
 from ensue.data.events import EventStream, integers, one_chunk
-from ensue.engines.reference.expressions import Events, Expressions, Scope
 from ensue.language import ast
-from ensue.language.ast import NANOSECONDS
 from ensue.language.printer import print_expression
 from ensue.logic.check import Checked
-from ensue.logic.functions import AGGREGATES
 from ensue.logic.outputs import Output
-from ensue.logic.scope import named_in, singles
+from ensue.logic.scope import aggregates_of, without_aggregates
 from ensue.results.gathering import taken
 from ensue.results.row_sizes import size_in_pandas, size_of_rows
 
@@ -206,30 +205,13 @@ class Matches(Rows):
         if isinstance(e, ast.Attribute):  # the checks made sure that its variable is single
             return taken(self._stream.table.column(e.name), self._marks_of(e.variable).positions)
         assert output.type is not None, "a checked query over a known schema has types"
-        column = self._at_once(e)
-        if column is not None:
-            return column.cast(output.type.arrow)
-        return arrow_array(self._match_by_match(e), output.type.arrow)
+        columns = {print_expression(a): aggregated(a, self._marks_of, self._values_at) for a in aggregates_of(e)}
+        for a in ast.find(without_aggregates(e), ast.Attribute):
+            columns[print_expression(a)] = self._values_at(a.name, self._marks_of(a.variable).positions)
+        return as_type(evaluated(named_by_text(e), columns, len(self)), output.type.arrow)
 
-    def _at_once(self, e: ast.Expression) -> pa.Array | None:
-        """The values of an item as one column; None if it has an aggregate and is not just a count, first or last."""
-        match e:
-            case ast.Call(function="count", arguments=(ast.Name(name=x),)):
-                return integers(np.diff(self._marks_of(x).offsets))
-            case ast.Call(function="first" | "last", arguments=(ast.Attribute(variable=x, name=name),)):
-                marks = self._marks_of(x)
-                places = marks.offsets[:-1] if e.function == "first" else marks.offsets[1:] - 1
-                empty = np.diff(marks.offsets) == 0
-                padded = np.append(marks.positions, 0)  # so that the index is valid even if no event is marked
-                return one_chunk(self._stream.table.column(name).take(pa.array(padded[places], mask=empty)))
-        if any(c.function in AGGREGATES for c in ast.find(e, ast.Call)):
-            return None
-        terms = {print_expression(a): a for a in ast.find(e, ast.Attribute)}
-        columns = {
-            text: one_chunk(taken(self._stream.table.column(a.name), self._marks_of(a.variable).positions))
-            for text, a in terms.items()
-        }
-        return values(named_by_text(e), columns, len(self))
+    def _values_at(self, attribute: str, positions: Positions) -> pa.Array:
+        return one_chunk(taken(self._stream.table.column(attribute), positions))
 
     def _marks_of(self, variable: str) -> Marks:
         if variable not in self._marks:
@@ -245,18 +227,6 @@ class Matches(Rows):
         fields = [f.with_type(c.type) for f, c in zip(table.schema, columns, strict=True)]
         structs = pa.StructArray.from_arrays(columns, fields=fields)
         return pa.ListArray.from_arrays(integers(marks.offsets).cast(pa.int32()), structs)
-
-    def _match_by_match(self, e: ast.Expression) -> list[Any]:
-        """The values of an item, evaluated match by match by the reference."""
-        expressions = Expressions(Events(self._stream, []))
-        single = singles(self._checked.query.pattern)
-        marks = {x: self._marks_of(x) for x in named_in(e) | {n.name for n in ast.find(e, ast.Name)}}
-        found = []
-        for m in range(len(self)):
-            sets = {x: mark.of(m).tolist() for x, mark in marks.items()}
-            chosen = {x: positions[0] for x, positions in sets.items() if x in single}
-            found.append(expressions.value(e, Scope(chosen, sets)))
-        return found
 
     # -- for people
 
@@ -319,21 +289,3 @@ def _times_as_text(type_: pa.DataType) -> pa.DataType:
     if pa.types.is_struct(type_):
         return pa.struct([f.with_type(_times_as_text(f.type)) for f in type_])
     return pa.list_(_times_as_text(type_.value_type)) if pa.types.is_list(type_) else type_
-
-
-def arrow_array(values: list[Any], type_: pa.DataType) -> pa.Array:
-    """The column of an expression's Python values; times are given in nanoseconds and converted to the type's unit."""
-    if pa.types.is_list(type_):
-        offsets = np.cumsum([0, *(len(v) for v in values)])
-        flat = arrow_array([v for vs in values for v in vs], type_.value_type)
-        return pa.ListArray.from_arrays(integers(offsets).cast(pa.int32()), flat)
-    if pa.types.is_timestamp(type_) or pa.types.is_duration(type_):
-        ticks = [None if v is None else int(v // NANOSECONDS[type_.unit]) for v in values]
-        return pa.array(ticks, pa.int64()).cast(type_)
-    if pa.types.is_date32(type_):
-        return pa.array([None if v is None else v // NANOSECONDS["d"] for v in values], pa.int32()).cast(type_)
-    if pa.types.is_date64(type_):
-        return pa.array([None if v is None else v // NANOSECONDS["ms"] for v in values], pa.int64()).cast(type_)
-    if pa.types.is_floating(type_):
-        values = [None if v is None else float(v) for v in values]
-    return pa.array(values, type_)
