@@ -40,6 +40,7 @@ class Options(TypedDict, total=False):
     unit: str | None
     tiebreak: str | None
     engine: str
+    memory: str | int | None
     progress: Callable[[int, int], None] | None
 
 
@@ -51,6 +52,7 @@ class SparkOptions(TypedDict, total=False):
     unit: str | None
     tiebreak: str | None
     engine: Literal["auto", "spark"]
+    memory: str | int | None
     unbounded: bool
     alone: bool
     buckets: int | None
@@ -152,6 +154,7 @@ class Query:
         unit: str | None = None,
         tiebreak: str | None = None,
         engine: str = "auto",
+        memory: str | int | None = None,
         progress: Callable[[int, int], None] | None = None,
         unbounded: bool = False,
         alone: bool = False,
@@ -167,7 +170,9 @@ class Query:
         `type`: the column with each event's type. By default it is the column `type`; if there is none, every event
         has the stream's name in FROM as its type. `tiebreak`: a column that orders events of equal time.
         `engine`: "automaton" or "reference"; "auto" uses the automaton engine if it can evaluate the query, and
-        otherwise the reference. `progress` is called with the work done so far and the total.
+        otherwise the reference. `memory`, such as "512 MB": the memory that the query may take beside its events, by
+        default a part of what the machine has; a query that needs more raises an EngineError that says what is large.
+        `progress` is called with the work done so far and the total.
 
         A Spark DataFrame gives a lazy DataFrame of matches, which is streaming if the events are. For a stream,
         `unbounded` allows a query without a window, whose state grows for ever; `alone` says that nothing else in the
@@ -188,6 +193,7 @@ class Query:
             _check_spark_engine(engine)
             if progress is not None:
                 raise TypeError("progress: not for Spark DataFrames, which are evaluated lazily")
+            spark |= _said({"memory": memory})
             return run(self.ast, self.text, events, time=time, type=type, unit=unit, tiebreak=tiebreak, **spark)
         _check_local_engine(engine, events)
         if spark:
@@ -196,8 +202,7 @@ class Query:
             self.ast,
             self.text,
             events,
-            engine=engine,
-            progress=progress,
+            pipeline.Asked(engine, memory, progress),
             reading={"time": time, "type": type, "unit": unit, "tiebreak": tiebreak},
         )
 
@@ -210,6 +215,7 @@ class Query:
         unit: str | None = None,
         tiebreak: str | None = None,
         engine: str = "auto",
+        memory: str | int | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> Detections:
         """Returns the events at which a match ends, and the events that took part in the matches that end there.
@@ -234,8 +240,7 @@ class Query:
             self.ast,
             self.text,
             events,
-            engine=engine,
-            progress=progress,
+            pipeline.Asked(engine, memory, progress),
             reading={"time": time, "type": type, "unit": unit, "tiebreak": tiebreak},
         )
 

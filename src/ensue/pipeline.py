@@ -13,9 +13,11 @@ and Spark, batches and streams all take this path. `docs/how-it-works.md` descri
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
+from ensue.data.budget import Budget, Large
+from ensue.data.complex_events import ComplexEvents
 from ensue.data.events import EventStream, log, read_events
 from ensue.data.reading import Reading, no_unit
 from ensue.data.schema import Schema
@@ -26,6 +28,7 @@ from ensue.errors import did_you_mean, listed
 from ensue.language import ast
 from ensue.logic.check import check
 from ensue.logic.classify import classify
+from ensue.logic.memory_advice import advice_for
 from ensue.logic.outputs import attributes_used
 from ensue.plan.choice import Choice, check_engine, choose
 from ensue.plan.mode import Mode
@@ -36,29 +39,45 @@ from ensue.results.matches import Matches
 LONG = 10_000
 
 
-def run(
-    query: ast.Query, text: str, events: Any, *, engine: str, progress: Progress | None = None, reading: Reading
-) -> Matches:
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of a query beside its meaning."""
+
+    engine: str = "auto"
+    memory: str | int | None = None  # what it may take; None: a part of what the machine has
+    progress: Progress | None = None
+
+
+def run(query: ast.Query, text: str, events: Any, asked: Asked, *, reading: Reading) -> Matches:
     """All stages after parsing: check against the events' schema, evaluate, wrap the result."""
-    choice, stream = _read(query, text, events, attributes_used(query), engine, reading)
-    found = evaluate_table(choice, stream, progress=progress)
-    if not len(found):
-        _tell_of_unknown_types(query, stream)
-    look_back = ItemLookBack(choice.checked)
-    return Matches(look_back.checked, look_back.extended(stream), found)
+    budget = Budget.of(asked.memory, advice_for(query, asked.engine))
+    with budget.telling():
+        choice, stream = _read(query, text, events, attributes_used(query), asked.engine, reading)
+        found = evaluate_table(choice, stream, progress=asked.progress, budget=budget)
+        if not len(found):
+            _tell_of_unknown_types(query, stream)
+        look_back = ItemLookBack(choice.checked)
+        return Matches(look_back.checked, look_back.extended(stream), found, _of_result(budget, found))
 
 
-def detect(
-    query: ast.Query, text: str, events: Any, *, engine: str, progress: Progress | None = None, reading: Reading
-) -> Detections:
+def detect(query: ast.Query, text: str, events: Any, asked: Asked, *, reading: Reading) -> Detections:
     """The same for `Query.detect`, which reports only where matches end and which events took part in them."""
+    budget = Budget.of(asked.memory, advice_for(query, asked.engine))
     # A whole variable among the items is not shown, so the attributes that only it would show need not be read.
     items = tuple(i for i in query.items or () if not isinstance(i.expression, ast.Name))
-    choice, stream = _read(query, text, events, attributes_used(replace(query, items=items)), engine, reading)
-    found = evaluate_table(choice, stream, mode=Mode.UNION, progress=progress)
-    if not len(found):
-        _tell_of_unknown_types(query, stream)
-    return Detections(choice.checked, stream, found)
+    with budget.telling():
+        choice, stream = _read(query, text, events, attributes_used(replace(query, items=items)), asked.engine, reading)
+        found = evaluate_table(choice, stream, mode=Mode.UNION, progress=asked.progress, budget=budget)
+        if not len(found):
+            _tell_of_unknown_types(query, stream)
+        return Detections(choice.checked, stream, found, _of_result(budget, found))
+
+
+def _of_result(budget: Budget, found: ComplexEvents) -> Budget:
+    """The same budget for the tables of a result, whose positions are held by now and nothing else."""
+    own = budget.anew()
+    own.holder().hold(Large.MATCHES, found.nbytes, len(found))
+    return own
 
 
 def _read(

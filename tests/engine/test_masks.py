@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from ensue.columns.masks import holds
+from ensue.columns.evaluation import holds
 from ensue.data.events import EventStream
 from ensue.engines.reference.expressions import Events, Expressions, Scope
 from ensue.kernels.keys import KeyNumbers

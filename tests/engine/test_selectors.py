@@ -17,7 +17,7 @@ from ensue.automata.predicates import TypeIs, cells, implied, machines_of, print
 from ensue.automata.splitting import ALL_EVENTS, Splitter
 from ensue.data.events import read_events
 from ensue.engines import reference
-from ensue.kernels import runner
+from ensue.kernels import output_buffer, runner
 from ensue.language.ast import Selector
 from ensue.language.parser import parse_query
 from ensue.logic.check import check
@@ -183,8 +183,8 @@ def test_different_selectors_of_the_same_pattern():
 @pytest.mark.parametrize("selector", ["NEXT", "LAST", "MAX"])
 @pytest.mark.parametrize("room", [1, 3, 8])
 def test_the_candidates_of_an_end_stay_together_when_the_output_is_full(selector, room, monkeypatch):
-    monkeypatch.setattr(runner, "_FIRST_OUTPUT", room)
-    monkeypatch.setattr(runner, "_MOST_OUTPUT", room)
+    for name in ("_FIRST_EVENTS", "_FEWEST_EVENTS", "_MOST_EVENTS"):
+        monkeypatch.setattr(output_buffer, name, room)
     types = [Random(2).choice("AABBCD") for _ in range(12)]
     rng = Random(3)
     for pattern in ("(A AS x OR A AS y) ; B{1,2} ; C", "(D ; (A OR B)+ ; C) OR (ANY ; A ; C)"):

@@ -162,7 +162,7 @@ def test_what_is_not_alone_after_all_is_told(spark, source, tmp_path):
     both = [
         ensue.match(s.events(), text, alone=alone, name=n) for s, alone, n in ((source, True, "a"), (slow, False, "b"))
     ]
-    with pytest.raises(StreamingQueryException, match="said to be alone, but another watermark holds its own back"):
+    with pytest.raises(StreamingQueryException, match="another watermark holds this stream's watermark back"):
         source.run(both[0].union(both[1]))
 
 

@@ -1,60 +1,100 @@
-"""Evaluates the conditions of an automaton at one event with the reference, for automata that run in plain Python."""
+"""Evaluates the conditions of an automaton at one event of a stream, for automata that run in plain Python.
+
+Each condition is evaluated over the columns of the whole stream when it is first needed, as in the engine. A register
+holds an Arrow scalar; the time of an event, from which gaps are measured, is a plain integer.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
 from ensue.automata.predicates import Guard, Predicate, Test, TypeIs
-from ensue.automata.registers import Check, Condition, Holds, Register, register_of
-from ensue.data.events import EventStream
-from ensue.engines.reference.expressions import Events, Expressions, Scope, binary
+from ensue.automata.registers import Check, Condition, Holds, Keep, Register, register_of
+from ensue.columns.evaluation import evaluated, holds
+from ensue.columns.lookback import LookBack, spell_out
+from ensue.columns.raw_arrays import Mask
+from ensue.data.events import EventStream, one_chunk
 from ensue.language import ast
 
 #: The content of an empty register.
 NOTHING = object()
+#: The column that holds what a register has stored, while a check is evaluated; no user's column has its name.
+_STORED = "\0stored"
 
 
 class EventConditions:
-    """Guards, values and checks over the events of a stream; each test and value is computed once."""
+    """Guards, values and checks over the events of a stream; each is evaluated once."""
 
     def __init__(self, stream: EventStream, substreams: Sequence[Sequence[int]]) -> None:
         self._stream = stream
-        self._events = Events(stream, substreams)
-        self._expressions = Expressions(self._events)
-        self._truth: dict[tuple[Predicate, int], bool] = {}
-        self._values: dict[tuple[ast.Expression, int], Any] = {}
+        self._types: list[str | None] = stream.types.to_pylist()
+        self._keys = np.zeros(len(stream), dtype=np.int64)
+        for number, substream in enumerate(substreams):
+            self._keys[list(substream)] = number
+        self._columns = {name: one_chunk(stream.table.column(name)) for name in stream.table.column_names}
+        self._truth: dict[Any, Mask] = {}
+        self._values: dict[ast.Expression, pa.Array] = {}
+        self._scalars: dict[tuple[ast.Expression, int], pa.Scalar] = {}
 
     def holds(self, guard: Guard, k: int) -> bool:
         return all(self._is_true(p, k) == positive for p, positive in guard)
 
     def _is_true(self, p: Predicate, k: int) -> bool:
-        if (p, k) not in self._truth:
-            if isinstance(p, TypeIs):
-                self._truth[p, k] = self._events.types[k] == p.name
-            else:
-                assert isinstance(p, Test)
-                self._truth[p, k] = self.value(p.expression, k) is True
-        return self._truth[p, k]
+        if isinstance(p, TypeIs):
+            return self._types[k] == p.name
+        assert isinstance(p, Test)
+        return self._holds(p.expression, {}, k)
 
     def value(self, e: ast.Expression | None, k: int) -> Any:
         """The value of the expression, over bare attributes, at the event; without an expression, the event's time."""
         if e is None:
             return int(self._stream.times[k])
-        if (e, k) not in self._values:
-            self._values[e, k] = self._expressions.value(e, Scope(here=k))
-        return self._values[e, k]
+        if e not in self._values:
+            self._values[e] = evaluated(self._known(e), self._columns, len(self._stream))
+        # One object for each event, so that NaN is equal to itself where what is stored is compared.
+        return self._scalars.setdefault((e, k), self._values[e][k])
+
+    def kept(self, keep: Keep, old: Any, new: Any) -> Any:
+        """What a register holds after a store: the new value, or the less or the greater of the two."""
+        if old is NOTHING or keep is Keep.NEW:
+            return new
+        for value in (old, new):
+            if not value.is_valid:
+                return value
+        symbol = "<" if keep is Keep.LEAST else ">"
+        better = ast.Binary(symbol, ast.Name(_STORED), ast.Name("\0old"))
+        return new if holds(better, {_STORED: pa.repeat(new, 1), "\0old": pa.repeat(old, 1)}, 1)[0] else old
 
     def passes(self, c: Condition, stored: Mapping[Register, Any], k: int) -> bool:
         """Whether a check holds for these contents of the registers; a check of an empty register holds."""
         if not c.registers <= stored.keys():
             return True
         if isinstance(c, Holds):
-            known = c.with_parts(
-                lambda e: ast.Literal(stored[r], ast.LiteralType.NULL) if (r := register_of(e)) is not None else None
-            )
-            return (self._expressions.value(known.condition, Scope(here=k)) is True) != c.absent
+            known = c.with_parts(lambda e: ast.Name(_STORED + r) if (r := register_of(e)) is not None else None)
+            return self._holds(known.condition, {r: stored[r] for r in c.registers}, k) != c.absent
         if isinstance(c, Check):
-            return binary(c.operator, stored[c.register], self.value(c.value, k)) is True
+            compared = ast.Binary(c.operator, ast.Name(_STORED + c.register), c.value)
+            return self._holds(compared, {c.register: stored[c.register]}, k)
         assert self._stream.tick is not None, "a pattern that compares times needs a stream whose unit is known"
         return c.interval.contains((int(self._stream.times[k]) - stored[c.register]) * self._stream.tick)
+
+    def _holds(self, e: ast.Expression, stored: Mapping[Register, pa.Scalar], k: int) -> bool:
+        """Whether the condition is TRUE at the event, with what these registers hold."""
+        key = (e, frozenset(stored.items()))
+        if key not in self._truth:
+            length = len(self._stream)
+            constant = {_STORED + r: pa.repeat(value, length) for r, value in stored.items()}
+            self._truth[key] = holds(self._known(e), {**self._columns, **constant}, length)
+        return bool(self._truth[key][k])
+
+    def _known(self, e: ast.Expression) -> ast.Expression:
+        """The expression with look-back as columns, which are added to those of the stream."""
+        shifted: dict[str, tuple[str, int]] = {}
+        made = spell_out(e, shifted)
+        missing = {name: pair for name, pair in shifted.items() if name not in self._columns}
+        self._columns |= LookBack(missing.values()).columns(self._stream.table, self._keys)
+        return made

@@ -13,7 +13,7 @@ from ensue.automata.build.limits import MAX_PREDICATES
 from ensue.automata.liveness import pruned, shared
 from ensue.automata.model import NO_MARKS, UNMARKED, Automaton, Builder
 from ensue.automata.predicates import cells, implied, machines_of, predicates_of
-from ensue.automata.registers import Clear, Keep, Store, conditions_of, writes_of
+from ensue.automata.registers import Clear, conditions_of, writes_of
 from ensue.data.events import EventStream, read_events
 from ensue.errors import EngineError
 from ensue.language.parser import parse_pattern
@@ -124,12 +124,6 @@ class _Runs:
             if isinstance(w, Clear):
                 before.pop(w.register, None)
                 continue
-            before[w.register] = self._kept(w, before.get(w.register, NOTHING), self._at.value(w.value, k))
+            old = before.get(w.register, NOTHING)
+            before[w.register] = self._at.kept(w.keep, old, self._at.value(w.value, k))
         return frozenset(before.items())
-
-    def _kept(self, store: Store, old: Any, new: Any) -> Any:
-        if old is NOTHING or store.keep is Keep.NEW:
-            return new
-        if old is None or new is None:
-            return None
-        return min(old, new) if store.keep is Keep.LEAST else max(old, new)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -38,20 +38,26 @@ class Piece:
     position: Positions
     mark: MarkNumbers  # the number of the set of variables that mark the event
 
-    def first(self, matches: int) -> Piece:
-        """The first `matches` matches, as views of the same memory."""
-        events = self.offset[matches]
-        return Piece(
-            self.start[:matches],
-            self.end[:matches],
-            self.offset[: matches + 1],
-            self.position[:events],
-            self.mark[:events],
-        )
-
     def copy(self) -> Piece:
         """A copy of the matches in new memory."""
         return Piece(self.start.copy(), self.end.copy(), self.offset.copy(), self.position.copy(), self.mark.copy())
+
+    def part(self, first: int, last: int) -> Piece:
+        """The matches from `first` up to `last`, on the same memory."""
+        begin, end = self.offset[first], self.offset[last]
+        offset = self.offset[first : last + 1]
+        return Piece(
+            self.start[first:last],
+            self.end[first:last],
+            offset - begin if begin else offset,
+            self.position[begin:end],
+            self.mark[begin:end],
+        )
+
+    @property
+    def nbytes(self) -> int:
+        """What the arrays take."""
+        return sum(array.nbytes for array in (self.start, self.end, self.offset, self.position, self.mark))
 
     def has_each(self, marks: MarkNumbers) -> bool:
         """Whether every match has exactly these marks."""
@@ -109,9 +115,56 @@ class ComplexEvents:
         return sum(len(p.start) for p in self.pieces)
 
     @property
+    def marked_of(self) -> dict[str, int]:
+        """How many events each variable marks in the matches, all together."""
+        counts = sum((np.bincount(p.mark, minlength=len(self.sets)) for p in self.pieces), np.zeros(1, np.int64))
+        found: dict[str, int] = {}
+        for set_, count in zip(self.sets, counts.tolist(), strict=False):
+            for x in set_:
+                found[x] = found.get(x, 0) + count
+        return found
+
+    @property
     def marked(self) -> int:
         """The total number of marks: the sum of the marked events of all matches."""
         return sum(len(p.position) for p in self.pieces)
+
+    @property
+    def nbytes(self) -> int:
+        """What the pieces take."""
+        return sum(p.nbytes for p in self.pieces)
+
+    def first(self, count: int) -> ComplexEvents:
+        """The first so many matches, on the same memory."""
+        pieces: list[Piece] = []
+        for piece in self.pieces:
+            taken = min(count, len(piece.start))
+            pieces.append(piece.part(0, taken))
+            count -= taken
+            if not count:
+                break
+        return ComplexEvents(tuple(pieces), self.sets)
+
+    def in_parts(self, marked: int) -> Iterator[ComplexEvents]:
+        """The matches in their order, so many marked events at a time and at least one match, on the same memory."""
+        pieces: list[Piece] = []
+        room = marked
+        for piece in self._filled:
+            first = 0
+            while first < len(piece.start):
+                last = int(np.searchsorted(piece.offset, piece.offset[first] + room, side="right")) - 1
+                last = min(last, len(piece.start))
+                if last == first and not pieces:
+                    last += 1
+                if last > first:
+                    pieces.append(piece.part(first, last))
+                    room -= int(piece.offset[last] - piece.offset[first])
+                    first = last
+                if first < len(piece.start):
+                    yield ComplexEvents(tuple(pieces), self.sets)
+                    pieces, room = [], marked
+        if pieces:
+            yield ComplexEvents(tuple(pieces), self.sets)
 
     @cached_property
     def start(self) -> Positions:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ensue.data.complex_events import ComplexEvents
 from ensue.data.envelope import Parts
 from ensue.data.events import EventStream
 from ensue.engines.protocol import Positions
+from ensue.kernels.delivery import Delivery
 from ensue.kernels.runner import Runner
 from ensue.plan import Plan
-from ensue.plan.mode import Mode
 
 
 class AutomatonEngine:
     """Constant time an event, then as long as the matches are."""
 
-    def __init__(self, plan: Plan, tick: int | None, *, given: int = 0, mode: Mode = Mode.ENUMERATE) -> None:
-        self._runner = Runner(plan, tick, given=given, union=plan.walks(mode))
+    def __init__(self, plan: Plan, tick: int | None, delivery: Delivery, *, given: int = 0) -> None:
+        self._runner = Runner(plan, tick, given=given, delivery=delivery)
 
     @property
     def open(self) -> int:
@@ -27,6 +29,9 @@ class AutomatonEngine:
 
     def push(self, events: EventStream) -> ComplexEvents:
         return self._runner.push(events)
+
+    def parts(self, events: EventStream) -> Iterator[ComplexEvents]:
+        return self._runner.parts(events)
 
     def pass_time(self, time: int) -> ComplexEvents:
         self._runner.pass_time(time)

@@ -8,7 +8,7 @@ always, with what chooses among those of one end; and of each it is asked when t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -17,10 +17,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ensue.data.budget import Budget, Large
 from ensue.data.complex_events import ComplexEvents, Piece, joined
 from ensue.data.envelope import Parts, put_under, taken_from
 from ensue.data.events import EventStream, integers, one_chunk
 from ensue.data.partitions import Codes, key_codes
+from ensue.engines.collected import Collected
 from ensue.engines.protocol import Engine, Positions
 from ensue.logic.window import Window
 from ensue.plan import Absence, Plan
@@ -99,12 +101,21 @@ class _Waiting:
     def positions(self) -> Positions:
         return np.concatenate([self.found.start, self.found.end, self.found.position])
 
+    @property
+    def nbytes(self) -> int:
+        return int(self.found.nbytes + self.times.nbytes + self.keys.nbytes)
+
+
+#: What waits is copied where some of it is taken or put together with more.
+_COPIES = 3
+
 
 class Deadlines:
     """The matches that wait for their deadlines: `take` gives those whose deadline has passed with nothing absent."""
 
-    def __init__(self, plan: Plan, tick: int | None) -> None:
+    def __init__(self, plan: Plan, tick: int | None, budget: Budget) -> None:
         assert plan.absence is not None
+        self._budget, self._holder = budget, budget.holder()
         self._sets: Sequence[frozenset[str]] = plan.marks
         self._keys = plan.keys
         self._deadline = _Deadline(plan.absence, tick)
@@ -127,6 +138,13 @@ class Deadlines:
             return None
         return int(self._waiting.times[0]) + self._deadline.wait + 1
 
+    def take_parts(self, parts: Iterable[ComplexEvents], events: EventStream) -> ComplexEvents:
+        """As `take`, of matches that come in parts."""
+        found = Collected(self._budget, Large.WAITING).add_all(parts)
+        due = self.take(found.joined(self._sets), events)
+        found.release()
+        return due
+
     def take(self, found: ComplexEvents, events: EventStream) -> ComplexEvents:
         """Of these matches, which end in these events, and of those that wait: what is due by the last event."""
         base, self._position = self._position, self._position + len(events)
@@ -140,11 +158,15 @@ class Deadlines:
             both, own = new, codes[ends]
         else:
             assert self._waiting is not None
+            size, count = self._waiting.nbytes + new.nbytes, len(self) + len(found)
+            self._holder.check(Large.WAITING, _COPIES * size, count)
             both, ends = self._waiting.with_more(new), np.concatenate([np.full(len(self), -1), ends])
             own, codes = _codes([both.keys, keys])
         followed = self._deadline.followed(own, ends, both.times, codes, events)
         self._waiting = both.some(~followed)
-        return self.due(int(events.times[-1]))
+        due = self.due(int(events.times[-1]))
+        self._holder.hold(Large.WAITING, self._waiting.nbytes, len(self))
+        return due
 
     def due(self, time: int) -> ComplexEvents:
         """The matches whose deadline has passed by this time; they wait no longer."""
@@ -182,9 +204,9 @@ _ARRAYS = ("start", "end", "offset", "marked", "mark", "time")
 class DeadlineEngine:
     """Finds the matches by another engine, and gives each when time has passed its deadline."""
 
-    def __init__(self, engine: Engine, plan: Plan, tick: int | None) -> None:
+    def __init__(self, engine: Engine, plan: Plan, tick: int | None, budget: Budget | None = None) -> None:
         self._engine = engine
-        self._deadlines = Deadlines(plan, tick)
+        self._deadlines = Deadlines(plan, tick, budget or Budget())
 
     @property
     def open(self) -> int:
@@ -195,7 +217,10 @@ class DeadlineEngine:
         return self._deadlines.next_due
 
     def push(self, events: EventStream) -> ComplexEvents:
-        return self._deadlines.take(self._engine.push(events), events)
+        return self._deadlines.take_parts(self._engine.parts(events), events)
+
+    def parts(self, events: EventStream) -> Iterator[ComplexEvents]:
+        yield self.push(events)
 
     def pass_time(self, time: int) -> ComplexEvents:
         self._engine.pass_time(time)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ensue.data.budget import Budget, Large
 from ensue.data.complex_events import ComplexEvents, united
 from ensue.data.events import EventStream
 from ensue.engines.judging import satisfying
@@ -12,8 +13,17 @@ from ensue.plan import Plan
 from ensue.plan.choice import Choice
 from ensue.plan.mode import Mode
 
+#: What is left of matches is copied, and the columns that conditions are judged over are made meanwhile.
+_COPIES = 3
 
-def finished(found: ComplexEvents, choice: Choice, events: EventStream, mode: Mode = Mode.ENUMERATE) -> ComplexEvents:
+
+def finished(
+    found: ComplexEvents,
+    choice: Choice,
+    events: EventStream,
+    mode: Mode = Mode.ENUMERATE,
+    budget: Budget | None = None,
+) -> ComplexEvents:
     """What a query reports of the complex events that its engine has found; positions are those of `events`.
 
     All complex events of one end come together: the selector chooses among them, and LIMIT counts them.
@@ -21,19 +31,23 @@ def finished(found: ComplexEvents, choice: Choice, events: EventStream, mode: Mo
     plan = choice.plan
     if plan is not None and plan.walks(mode):
         return found  # the match structure itself has told which events took part
-    if plan is not None and plan.judged:
-        found = _judged(found, plan, events)
+    judged = plan is not None and plan.judged
+    budget = budget or Budget()
+    if judged or mode is Mode.UNION:
+        budget.check(Large.JUDGED, _COPIES * found.nbytes, len(found))
+    if plan is not None and judged:
+        found = _judged(found, plan, events, budget)
     return united(found) if mode is Mode.UNION else found
 
 
-def _judged(found: ComplexEvents, plan: Plan, events: EventStream) -> ComplexEvents:
+def _judged(found: ComplexEvents, plan: Plan, events: EventStream, budget: Budget) -> ComplexEvents:
     """Those for which the conditions between events hold, as far as the selector and LIMIT take them.
 
     The variables that only the conditions spoke of are then left out, and complex events that are the same without them
     are one.
     """
     if plan.related:
-        found = _chosen(satisfying(found, plan.related, events), plan.chooses_judged).only(plan.shown)
+        found = _chosen(satisfying(found, plan.related, events, budget), plan.chooses_judged).only(plan.shown)
     return _each_once(found).first_of_each_end(plan.limit)
 
 

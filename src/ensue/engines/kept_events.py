@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from ensue.data.budget import Budget, Large
 from ensue.data.complex_events import ComplexEvents
 from ensue.data.envelope import Parts
 from ensue.data.events import EventStream, as_integers, integers
@@ -12,13 +13,15 @@ from ensue.engines.protocol import Positions
 
 #: Below so many kept events it does not pay to look which of them may leave.
 _FEW = 1 << 14
+_FEW_BYTES = 1 << 20
 _TIME, _PLACE = "\0time", "\0place"
 
 
 class KeptEvents:
     """Engines keep positions; rows show, and conditions judge, the events themselves."""
 
-    def __init__(self, attributes: frozenset[str] | None, tick: int | None) -> None:
+    def __init__(self, attributes: frozenset[str] | None, tick: int | None, budget: Budget | None = None) -> None:
+        self._holder = (budget or Budget()).holder()
         self._attributes = attributes  # None: all of them
         self._tick = tick
         self._position = 0
@@ -37,6 +40,8 @@ class KeptEvents:
         new = pa.table({**columns, _TIME: events.time_column, _PLACE: places})
         self._position += len(events)
         self._table = new if self._table is None else pa.concat_tables([self._table, new])
+        if self.crowded:
+            self._hold()
 
     def keep(self, referenced: Positions) -> None:
         """Lets go of all events but these, which are in stream order as the kept ones are."""
@@ -44,6 +49,12 @@ class KeptEvents:
             there = np.searchsorted(self._table.column(_PLACE).to_numpy(), referenced)
             self._table = self._table.take(integers(there)).combine_chunks()
             self._few = max(_FEW, len(self._table))
+            self._hold()
+
+    def _hold(self) -> None:
+        """Notes what is kept; some of it is copied when others leave."""
+        if self._table is not None and self._table.nbytes > _FEW_BYTES:
+            self._holder.hold(Large.EVENTS, 2 * self._table.nbytes, len(self._table))
 
     def located(self, found: ComplexEvents) -> tuple[ComplexEvents, EventStream]:
         """The same complex events over the kept events, and these: without their types, which nobody asks for."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ensue.data.budget import Budget
 from ensue.engines.deadlines import DeadlineEngine
 from ensue.engines.protocol import Engine
 from ensue.plan.choice import Choice
@@ -19,17 +20,23 @@ def opened(
     given: int = 0,
     mode: Mode = Mode.ENUMERATE,
     progress: Progress | None = None,
+    budget: Budget | None = None,
+    passing: bool = False,
 ) -> Engine:
     """The engine at the beginning of a stream; `tick` is the nanoseconds of one step of its times.
 
     `given` are the predicates that come evaluated with the events (`EventStream.words`). The reference tells its
-    `progress` through the partitions of a batch.
+    `progress` through the partitions of a batch. With `passing`, no part of the matches is held for longer than it
+    takes to hand it on, so that they may be more in all than the `budget` holds.
     """
+    budget = budget or Budget()
     if choice.plan is None:
         from ensue.engines.reference.batches import ReferenceEngine
 
-        return ReferenceEngine(choice.evaluated, tick, progress)
+        return ReferenceEngine(choice.evaluated, tick, progress, budget)
     from ensue.engines.automaton import AutomatonEngine  # numba is loaded where it is used
+    from ensue.kernels.delivery import delivery_of
 
-    engine = AutomatonEngine(choice.plan, tick, given=given, mode=mode)
-    return engine if choice.plan.absence is None else DeadlineEngine(engine, choice.plan, tick)
+    passing = passing and choice.plan.absence is None  # else the matches wait
+    engine = AutomatonEngine(choice.plan, tick, delivery_of(choice.plan, mode, budget, passing=passing), given=given)
+    return engine if choice.plan.absence is None else DeadlineEngine(engine, choice.plan, tick, budget)

@@ -15,8 +15,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ensue.data.budget import Large
 from ensue.data.complex_events import ComplexEvents, joined
 from ensue.data.events import EventStream
+from ensue.engines.collected import Collected
+from ensue.kernels.delivery import delivery_of
+from ensue.kernels.evaluate import Batch
 from ensue.kernels.runner import Evaluator, Reader, evaluator_of
 from ensue.language import ast
 from ensue.plan import Plan
@@ -42,7 +46,8 @@ def in_slices_or_shares(work: Work, plan: Plan) -> ComplexEvents | None:
 
 
 def _evaluator(work: Work, plan: Plan, reader: Reader, share: int = 0, shares: int = 1) -> Evaluator:
-    return evaluator_of(plan, work.stream.tick, reader, share=share, shares=shares, union=plan.walks(work.mode))
+    delivery = delivery_of(plan, work.mode, work.budget)
+    return evaluator_of(plan, work.stream.tick, reader, share=share, shares=shares, delivery=delivery)
 
 
 # ---------------------------------------------------------------- keys
@@ -53,22 +58,34 @@ def _shared_out(work: Work, plan: Plan) -> ComplexEvents:
     reader = Reader(plan, stream.tick)
     shares = 1 << (work.cores - 1).bit_length()  # the kernel tells keys apart by their last bits
     evaluators = [_evaluator(work, plan, reader, i, shares) for i in range(shares)]
-    found: list[ComplexEvents] = []
+    found = work.collected()
     with ThreadPoolExecutor(work.cores) as pool:
-        stepping: list[Future[ComplexEvents]] = []
+        stepping: list[Future[Collected]] = []
         for start in [*range(0, len(stream), batch), len(stream)]:
             # The next batch is read while the threads step over this one.
             events = reader.read(stream.slice(start, batch), start) if start < len(stream) else None
             if stepping:
-                found.append(work.finished(_by_end([s.result() for s in stepping], plan)))
+                parts = [s.result() for s in stepping]
+                found.add(_by_end([p.joined(plan.final_marks) for p in parts], work, plan))
+                for part in parts:
+                    part.release()
                 work.tell(start)
-            stepping = [pool.submit(e.step, events) for e in evaluators] if events is not None else []
-    return joined(found, plan.final_marks)
+            stepping = [pool.submit(_stepped, e, events, work) for e in evaluators] if events is not None else []
+    return found.joined(plan.final_marks)
 
 
-def _by_end(shares: list[ComplexEvents], plan: Plan) -> ComplexEvents:
+def _stepped(evaluator: Evaluator, events: Batch, work: Work) -> Collected:
+    return work.collected().add_all(map(work.finished, evaluator.parts(events)))
+
+
+#: What puts the matches of a batch in order: all of them in one piece, their numbers, and the same in order.
+_COPIES = 3
+
+
+def _by_end(shares: list[ComplexEvents], work: Work, plan: Plan) -> ComplexEvents:
     """All matches with one end are of one partition, so of one thread: a stable sort keeps their order."""
-    together = joined(shares, plan.marks)
+    together = joined(shares, plan.final_marks)
+    work.budget.check(Large.MATCHES, _COPIES * together.nbytes, len(together))
     return together.in_order(np.argsort(together.end, kind="stable"))
 
 
@@ -117,15 +134,16 @@ def _sliced(work: Work, plan: Plan, slices: list[_Slice]) -> ComplexEvents:
         part = slices[number]
         reader = Reader(plan, work.stream.tick)
         evaluator = _evaluator(work, plan, reader)
-        found: list[ComplexEvents] = []
+        found = work.collected()
         warming = [part.warm] if part.warm < part.first else []
         starts = [*warming, *range(part.first, part.last, work.step), part.last]
         for start, end in itertools.pairwise(starts):
             events = work.stream.slice(start, end - start)
-            found.append(work.finished(evaluator.step(reader.read(events, start), report_from=part.first)))
+            for matches in evaluator.parts(reader.read(events, start), report_from=part.first):
+                found.add(work.finished(matches))
             done[number] = start + len(events) - part.warm
             work.tell(sum(done))
-        return joined(found, plan.final_marks)
+        return found.joined(plan.final_marks)
 
     with ThreadPoolExecutor(len(slices)) as pool:
         return joined(list(pool.map(run_slice, range(len(slices)))), plan.final_marks)

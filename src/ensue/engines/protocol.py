@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Protocol
 
 import numpy as np
@@ -31,6 +32,12 @@ class Engine(Protocol):
 
     def push(self, events: EventStream) -> ComplexEvents:
         """The complex events that become known with these events, which follow those of earlier calls."""
+
+    def parts(self, events: EventStream) -> Iterator[ComplexEvents]:
+        """The same in parts, in their order, so that not all need be held at once; all parts must be asked for.
+
+        Those of one end are in one part where something is still decided among them.
+        """
 
     def pass_time(self, time: int) -> ComplexEvents:
         """Takes note that no later event is before this time, and gives what becomes known by that."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from ensue.data.complex_events import ComplexEvents, joined
+from ensue.data.budget import Budget, Large
+from ensue.data.complex_events import ComplexEvents
 from ensue.data.events import EventStream
+from ensue.engines.collected import Collected
 from ensue.engines.deadlines import Deadlines
 from ensue.engines.finishing import finished
 from ensue.engines.opening import Progress, opened
@@ -19,6 +21,8 @@ from ensue.plan.mode import Mode
 BATCH = 1 << 17
 #: Where matches are judged once they are whole, fewer wait to be judged.
 BATCH_OF_RELATIONS = 1 << 16
+#: With little memory a batch has fewer events, an event for so many bytes of it, but not less than so many.
+_BYTES_AN_EVENT, _FEWEST_EVENTS = 1 << 13, 1 << 12
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,8 @@ class Work:
     batch: int | None = None
     progress: Progress | None = None
     given: int = 0  # the predicates that come evaluated with the events
+    budget: Budget = field(default_factory=Budget)
+    passing: bool = False  # whether each part of the matches is let go before the next one is asked for
 
     @property
     def cores(self) -> int:
@@ -42,10 +48,17 @@ class Work:
         """How many events are evaluated at a time; the reference starts over with each batch, so it gets all."""
         if self.choice.plan is None:
             return max(1, len(self.stream))
-        return min(self.batch or BATCH, BATCH_OF_RELATIONS) if self.choice.plan.related else self.batch or BATCH
+        step = min(self.batch or BATCH, BATCH_OF_RELATIONS) if self.choice.plan.related else self.batch or BATCH
+        if len(self.stream) <= _FEWEST_EVENTS:
+            return step
+        return min(step, max(_FEWEST_EVENTS, self.budget.limit // _BYTES_AN_EVENT))
 
     def finished(self, found: ComplexEvents) -> ComplexEvents:
-        return finished(found, self.choice, self.stream, self.mode)
+        return finished(found, self.choice, self.stream, self.mode, self.budget)
+
+    def collected(self) -> Collected:
+        """Where parts of the matches are kept; several threads have one each."""
+        return Collected(self.budget, Large.MATCHES if self.mode is Mode.ENUMERATE else Large.TOOK_PART)
 
     def tell(self, done: int) -> None:
         if self.progress is not None and self.choice.plan is not None:
@@ -60,23 +73,33 @@ def evaluate_table(
     threads: int | None = None,
     batch: int | None = None,
     progress: Progress | None = None,
+    budget: Budget | None = None,
 ) -> ComplexEvents:
     """What the query reports of the table, in the order of ends; any number of threads gives the same."""
-    work = Work(choice, stream, mode, threads, batch, progress)
+    work = Work(choice, stream, mode, threads, batch, progress, budget=budget or Budget())
     found = _in_parallel(work)
     if found is not None:
         return found
-    parts = list(evaluate_in_batches(work))
-    return parts[0] if len(parts) == 1 else joined(parts, [] if choice.plan is None else choice.plan.final_marks)
+    parts = work.collected().add_all(evaluate_in_batches(work))
+    return parts.joined([] if choice.plan is None else choice.plan.final_marks)
 
 
 def evaluate_in_batches(work: Work) -> Iterator[ComplexEvents]:
     """The same by one thread, a batch at a time: so the complex events of one batch can go before the next."""
     stream = work.stream
-    engine = opened(work.choice, stream.tick, given=work.given, mode=work.mode, progress=work.progress)
-    for start in range(0, len(stream), work.step):
-        yield work.finished(engine.push(stream.slice(start, work.step)))
-        work.tell(start + work.step)
+    engine = opened(
+        work.choice,
+        stream.tick,
+        given=work.given,
+        mode=work.mode,
+        progress=work.progress,
+        budget=work.budget,
+        passing=work.passing,
+    )
+    step = work.step
+    for start in range(0, len(stream), step):
+        yield from map(work.finished, engine.parts(stream.slice(start, step)))
+        work.tell(start + step)
 
 
 def _in_parallel(work: Work) -> ComplexEvents | None:
@@ -89,4 +112,4 @@ def _in_parallel(work: Work) -> ComplexEvents | None:
     found = in_slices_or_shares(work, plan)
     if found is None or plan.absence is None:
         return found
-    return Deadlines(plan, work.stream.tick).take(found, work.stream)
+    return Deadlines(plan, work.stream.tick, work.budget).take(found, work.stream)

@@ -10,8 +10,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ensue.automata.predicates import Machine, Predicate, Test, TypeIs, machines_of
+from ensue.columns.evaluation import holds
 from ensue.columns.lookback import LookBack, spell_out
-from ensue.columns.masks import Mask, holds
+from ensue.columns.raw_arrays import Mask
 from ensue.data.events import numbers, one_chunk
 from ensue.errors import EngineError
 from ensue.kernels.jit import kernel

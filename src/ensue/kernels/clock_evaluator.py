@@ -10,6 +10,7 @@ from ensue.kernels.arena import NOTHING, Arena, new_arena
 from ensue.kernels.clock_advance import ClockStack
 from ensue.kernels.clock_lists import NO_CHECK, collect
 from ensue.kernels.clock_programs import ClockPrograms
+from ensue.kernels.counting import Counts
 from ensue.kernels.evaluate import Batch
 from ensue.kernels.register_columns import longest_ticks
 from ensue.kernels.runner import FIRST_NODES, Evaluator
@@ -30,7 +31,7 @@ class ClockEvaluator(Evaluator):
         # The second stamp of a node, which only windows in events need, is what its kind of list needs.
         return new_arena(FIRST_NODES, second=True), self._clock
 
-    def _advance(self, batch: Batch, report_from: int) -> int:
+    def _advance(self, batch: Batch, report_from: int, counts: Counts) -> int:
         status: int = clock_advance.advance(
             self.programs.tables(),
             self._clock.steps,
@@ -38,7 +39,7 @@ class ClockEvaluator(Evaluator):
             self.partitions,
             self._scratch,
             self._pending,
-            self._output,
+            self._output.arrays,
             self.progress,
             batch,
             self.rules,

@@ -29,6 +29,7 @@ from ensue.kernels.arena import (
     own_list,
     starts_later,
 )
+from ensue.kernels.counting import VISITED, Counts, count_reports
 from ensue.kernels.earliest import TOO_DEEP as TOO_DEEP_TO_FIND
 from ensue.kernels.earliest import add_rungs, earliest_start, with_start
 from ensue.kernels.jit import at, kernel
@@ -45,8 +46,8 @@ UNKNOWN, NO_CHANGE = -1, 0
 
 # The progress of the evaluator: where it is in a batch.
 CURSOR, REPORTING, NODE, DEPTH, STACKED, REPORTED, EPOCH, MATCHES, POSITIONS, NEEDED, PREPARED, WALK = range(12)
-RUNGS, START = 12, 13
-PROGRESS = 14
+RUNGS, START, COUNTED = 12, 13, 14
+PROGRESS = 15
 
 # CONSUME BY
 CONSUME_NONE, CONSUME_PARTITION, CONSUME_ANY = 0, 1, 2
@@ -104,6 +105,7 @@ class Rules(NamedTuple):
     earliest: bool  # whether the match that starts first is the one to choose
     hidden: int  # the mark of events that only this choice looks at
     union: bool  # whether the matches of an end are reported as one: all events that took part
+    counting: bool  # whether matches are counted instead of written
 
 
 class Output(NamedTuple):
@@ -127,6 +129,7 @@ class Stack(NamedTuple):
     path: Any
     seen: Any  # int64[nodes], where matches are reported as one: the last walk that came by each node
     ladder: Any  # int64[nodes, 6], where the earliest start is looked for
+    counts: Counts  # where matches are counted
 
 
 @kernel
@@ -228,7 +231,23 @@ def advance(
             else:
                 report_source, sources, row = memory.report_place, memory.selected, 0
             status: int
-            if rules.union:
+            if rules.counting:
+                status = _count(
+                    report_source,
+                    sources,
+                    row,
+                    tables,
+                    nodes,
+                    seconds,
+                    used,
+                    stack,
+                    progress,
+                    rules,
+                    p,
+                    low,
+                    low_second,
+                )
+            elif rules.union:
                 status = _report_union(
                     report_source,
                     sources,
@@ -559,6 +578,46 @@ def _report_union(
         output.offset[match + 1] = end
         progress[MATCHES], progress[POSITIONS], progress[REPORTED] = match + 1, end, 1
     return DONE
+
+
+@kernel
+def _count(
+    report_source: Any,
+    slots: Any,
+    k: int,
+    tables: Tables,
+    nodes: Any,
+    seconds: Any,
+    used: Any,
+    stack: Stack,
+    progress: Any,
+    rules: Rules,
+    p: int,
+    low: int,
+    low_second: int,
+) -> int:
+    """Counts the complex events that end here; stops when it has visited as many nodes as it may."""
+    # What a window leaves behind changes the counts of all nodes; without one, those of earlier nodes stay.
+    counted = progress[COUNTED] if low == NO_BOUND and low_second == NO_BOUND else 0
+    ends = count_reports(
+        report_source,
+        tables.report_mark,
+        tables.first_report[p],
+        tables.first_report[p + 1],
+        slots,
+        k,
+        nodes,
+        seconds,
+        counted,
+        used[USED],
+        stack.counts,
+        low,
+        low_second,
+        rules.limit,
+    )
+    progress[COUNTED] = used[USED]
+    progress[REPORTED] = int(ends)
+    return NEEDS_OUTPUT if stack.counts.totals[VISITED] > stack.counts.visits else DONE
 
 
 @kernel

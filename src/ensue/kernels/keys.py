@@ -41,6 +41,11 @@ class KeyNumbers:
         return int(self._used[0])
 
     @property
+    def nbytes(self) -> int:
+        """What the tables take."""
+        return int(self._rows.nbytes + self._table.nbytes + sum(t.nbytes for t in self.texts))
+
+    @property
     def rows(self) -> Words:
         """The words of each key, by its number."""
         return self._rows[: len(self)]
@@ -119,6 +124,11 @@ class TextNumbers:
 
     def __len__(self) -> int:
         return int(self._used[0])
+
+    @property
+    def nbytes(self) -> int:
+        """What the texts and their table take."""
+        return int(self._data.nbytes + self._end.nbytes + self._table.nbytes)
 
     @property
     def end(self) -> Codes:

@@ -16,9 +16,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ensue.automata.registers import Check, Register, Since
-from ensue.columns.masks import values_of
+from ensue.columns.conversions import as_floats
+from ensue.columns.evaluation import evaluated
+from ensue.columns.raw_arrays import raw
 from ensue.data.events import EventStream, integers, one_chunk
-from ensue.data.schema import Kind, is_short_decimal, value_type
+from ensue.data.schema import Kind, value_type
 from ensue.errors import EngineError
 from ensue.kernels.keys import TextNumbers, numbered_texts
 from ensue.kernels.register_steps import Columns
@@ -114,10 +116,8 @@ class RegisterColumns:
 
 
 def _evaluated(e: ast.Expression, table: pa.Table) -> pa.Array:
-    if isinstance(e, ast.Name) and is_short_decimal(table.schema.field(e.name).type):
-        return one_chunk(table.column(e.name))
     names = {n.name for n in ast.find(e, ast.Name)}
-    return values_of(e, {n: one_chunk(table.column(n)) for n in names}, len(table))
+    return evaluated(e, {n: one_chunk(table.column(n)) for n in names}, len(table))
 
 
 def _or_null(array: pa.Array, convert: Callable[[pa.Array], Integers]) -> Integers:
@@ -152,18 +152,7 @@ def _of_floats(array: pa.Array) -> Integers:
 
 def _floats(array: pa.Array) -> npt.NDArray[np.float64]:
     """The nearest float of each number, and any of a NULL."""
-    if pa.types.is_decimal(array.type):
-        # Arrow multiplies by a tenth, which is no float. A short decimal is a whole number over a power of ten: both
-        # are floats, and what a division gives is the nearest one.
-        scale = array.type.scale
-        if is_short_decimal(array.type):
-            whole = array.fill_null(0).cast(pa.decimal128(38, scale))
-            words = np.frombuffer(whole.buffers()[1], dtype=np.int64)[2 * whole.offset :][: 2 * len(whole) : 2]
-            found: npt.NDArray[np.float64] = words / 10.0**scale
-        else:
-            found = np.array([0.0 if v is None else float(v) for v in array.to_pylist()], dtype=np.float64)
-    else:
-        found = array.cast(pa.float64(), safe=False).fill_null(0.0).to_numpy(zero_copy_only=False)
+    found: npt.NDArray[np.float64] = raw(as_floats(array))
     return found
 
 

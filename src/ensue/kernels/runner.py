@@ -5,23 +5,29 @@ Whatever the cuts between batches, the matches are the same, in the same order.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import numpy.typing as npt
 
 from ensue.automata.build.project import HIDDEN
 from ensue.automata.determinize import Determinizer
-from ensue.data.complex_events import ComplexEvents, Piece
+from ensue.data.budget import Budget, Large
+from ensue.data.complex_events import ComplexEvents, joined
 from ensue.data.envelope import Parts
 from ensue.data.events import EventStream, one_chunk
-from ensue.errors import EngineError
 from ensue.kernels import evaluate
-from ensue.kernels.arena import EVENT, MARK_BITS, NOTHING, TREE, USED, Arena, collect, grown, new_arena
+from ensue.kernels.arena import EVENT, MARK_BITS, NOTHING, TREE, USED, Arena, bytes_a_node, collect, grown, new_arena
 from ensue.kernels.classes import Classes, Classifier, Codes, take_busy
 from ensue.kernels.compiled import make_ready
+from ensue.kernels.counting import NO_COUNTS, Counts
+from ensue.kernels.delivery import Delivery
 from ensue.kernels.earliest import WIDTH as LADDER
-from ensue.kernels.evaluate import Batch, Output, Partitions, Rules, Stack
+from ensue.kernels.evaluate import Batch, Partitions, Rules, Stack
+from ensue.kernels.forecast import Forecast
 from ensue.kernels.jit import read_only
 from ensue.kernels.keys import KeyNumbers
+from ensue.kernels.output_buffer import OutputBuffer
 from ensue.kernels.programs import MoveNotes, Programs
 from ensue.kernels.register_columns import RegisterColumns
 from ensue.kernels.register_programs import RegisterPrograms
@@ -40,11 +46,9 @@ _CONSUME = {
 }
 _HIDDEN = frozenset({HIDDEN})
 _NOTHING = np.zeros(0, dtype=np.int64)
-#: How many marked events the matches of one batch may have: some ten gigabytes.
-MOST_MARKED = 1 << 29
 FIRST_NODES = 1 << 14
-_FIRST_OUTPUT = 1 << 16
-_MOST_OUTPUT = 1 << 22
+#: Below so many bytes of partitions, nobody counts them.
+_FEW_BYTES = 1 << 20
 #: Below so many keys, those that are idle may stay.
 _FEW_KEYS = 1 << 12
 
@@ -109,7 +113,7 @@ class Evaluator:
     """Steps over batches and keeps the partial matches. Several can share one reader, each with its own part.
 
     `share` and `shares`: of a query with partitions, only those whose number leaves this remainder are evaluated;
-    `shares` is a power of two. With `union` the matches of an end are found as one, which has all their events.
+    `shares` is a power of two. One that is `counting` counts matches and writes none.
     """
 
     kernel = "evaluate.advance"
@@ -123,11 +127,14 @@ class Evaluator:
         share: int = 0,
         shares: int = 1,
         configurations: int = 4096,
-        union: bool = False,
+        delivery: Delivery | None = None,
+        counting: bool = False,
     ) -> None:
         make_ready(self.kernel)
         self.plan = plan
         self._reader = reader
+        delivery = delivery or Delivery(together=plan.judged)
+        self._holder = delivery.budget.holder()
         self._determinizer = Determinizer(plan.automaton, plan.predicates, plan.marks, plan.actions)
         ticks = plan.window.ticks(tick)
         self.arena, noted = self._prepare(tick)
@@ -144,14 +151,24 @@ class Evaluator:
             choose=CHOOSE[plan.chooses],
             earliest=plan.chooses_earliest,
             hidden=plan.marks.index(_HIDDEN) if _HIDDEN in plan.marks else 0,
-            union=union,
+            union=delivery.union,
+            counting=counting,
         )
         self._scratch = np.empty(0, dtype=np.int64)
         self.partitions = Partitions(_NOTHING.astype(np.int32), np.zeros((0, 1), dtype=np.int64), _NOTHING, _NOTHING)
         self.progress = np.zeros(evaluate.PROGRESS, dtype=np.int64)
         self.progress[evaluate.NODE] = NOTHING
         self.latest = int(evaluate.NO_BOUND)  # the time of the last event seen
-        self._output = _new_output(_FIRST_OUTPUT)
+        together = delivery.together or self.rules.choose != CHOOSE_ALL
+        self._output = OutputBuffer(self.progress, self._holder, together=together)
+        self._forecast = Forecast(self._twin, delivery, self._holder)
+        self._made_for = (tick, share, shares)
+
+    def _twin(self) -> Evaluator:
+        """Another evaluator of the same plan, which counts; what it may take is bounded by what it is asked."""
+        tick, share, shares = self._made_for
+        unbounded = Delivery(budget=Budget(1 << 62))
+        return Evaluator(self.plan, tick, self._reader, share=share, shares=shares, delivery=unbounded, counting=True)
 
     def _prepare(self, tick: int | None) -> tuple[Arena, MoveNotes | None]:
         """Makes the match structure and what belongs to it, and what is noted of moves beside their sources."""
@@ -166,40 +183,64 @@ class Evaluator:
         )
         self._selected = np.empty((1, 0), dtype=np.int64)
         pending, depth, path = (np.empty(256, dtype=np.int64) for _ in range(3))
-        self._stack = Stack(pending, depth, path, seen=_NOTHING, ladder=np.zeros((0, LADDER), dtype=np.int64))
+        self._stack = Stack(pending, depth, path, _NOTHING, np.zeros((0, LADDER), dtype=np.int64), NO_COUNTS)
         second = self.plan.window.events is not None and self.plan.window.ticks(tick) is not None
         return new_arena(FIRST_NODES, second=second, registers=registers), self._memory
 
     def step(self, batch: Batch, report_from: int = 0) -> ComplexEvents:
         """The matches that end in the batch, at the position `report_from` or later."""
+        return joined(self.parts(batch, report_from), self.plan.marks)
+
+    def parts(self, batch: Batch, report_from: int = 0) -> Iterator[ComplexEvents]:
+        """The same in parts, as many matches at a time as one buffer holds; all of them must be asked for."""
         self._grow_partitions(len(self._reader.keys) if self.rules.keyed else 1)
         self.progress[evaluate.CURSOR] = 0
-        pieces: list[Piece] = []
+        self._forecast.begin()
+        given = 0
         while True:
-            if len(self._scratch) < self.partitions.slots.shape[1]:
-                self._scratch = np.empty(self.partitions.slots.shape[1], dtype=np.int64)
-            status = self._advance(batch, report_from)
+            status = self.advance(batch, report_from)
             if status == evaluate.DONE:
                 break
-            self._provide(status, batch, pieces)
+            if status != evaluate.NEEDS_OUTPUT:
+                self.provide(status, batch)
+                continue
+            expected = self._forecast.look(self, batch, report_from, given + self._output.written)
+            piece = self._output.renewed(expected)
+            if piece is not None:
+                given += piece.nbytes
+                yield ComplexEvents((piece,), self.plan.marks)
         if len(batch.times):
             self.latest = int(batch.times[-1])
-        pieces.append(self._take_output())
-        return ComplexEvents(tuple(pieces), self.plan.marks)
+        last = self._output.taken()
+        if len(last.start):
+            yield ComplexEvents((last,), self.plan.marks)
 
-    def _advance(self, batch: Batch, report_from: int) -> int:
+    def advance(self, batch: Batch, report_from: int, counts: Counts = NO_COUNTS) -> int:
+        """Goes on until the batch is done, or something is missing that `provide` makes."""
+        if len(self._scratch) < self.partitions.slots.shape[1]:
+            self._scratch = np.empty(self.partitions.slots.shape[1], dtype=np.int64)
+        return self._advance(batch, report_from, counts)
+
+    def _advance(self, batch: Batch, report_from: int, counts: Counts) -> int:
         if self.rules.union and len(self._stack.seen) < len(self.arena.node):
             self._stack = self._stack._replace(seen=np.zeros(len(self.arena.node), dtype=np.int64))
         if self.rules.earliest and len(self._stack.ladder) < len(self.arena.node):
             self._stack = self._stack._replace(ladder=np.empty((len(self.arena.node), LADDER), dtype=np.int64))
             self.progress[evaluate.RUNGS] = 0
+        if self.rules.counting:
+            if len(self._stack.counts.paths) < len(self.arena.node):
+                counts = counts._replace(paths=np.empty((len(self.arena.node), 2)))
+                self.progress[evaluate.COUNTED] = 0
+            else:
+                counts = counts._replace(paths=self._stack.counts.paths)
+            self._stack = self._stack._replace(counts=counts)
         status: int = evaluate.advance(
             self.programs.tables(),
             self.arena,
             self.partitions,
             self._scratch,
             self._stack,
-            self._output,
+            self._output.arrays,
             self.progress,
             batch,
             self.rules,
@@ -230,16 +271,13 @@ class Evaluator:
             self._spine,
         )
 
-    def _provide(self, status: int, batch: Batch, pieces: list[Piece]) -> None:
-        """Makes what the evaluator stopped for."""
+    def provide(self, status: int, batch: Batch) -> None:
+        """Makes what the evaluator stopped for, other than room for its output."""
         match status:
             case evaluate.NEEDS_PROGRAM:
                 self._learn(batch)
             case evaluate.NEEDS_NODES:
                 self._make_room(batch)
-            case evaluate.NEEDS_OUTPUT:
-                self._check_output(pieces)
-                self._renew_output(pieces)
             case evaluate.NEEDS_STACK:
                 self._deepen()
 
@@ -247,28 +285,13 @@ class Evaluator:
         node, depth, path = (np.concatenate([part, np.empty_like(part)]) for part in self._stack[:3])
         self._stack = self._stack._replace(node=node, depth=depth, path=path)
 
-    def _check_output(self, pieces: list[Piece]) -> None:
-        """Refuses more than memory can be expected to hold, while there is still some left to say so."""
-        written = int(self.progress[evaluate.POSITIONS])
-        if written + sum(len(p.position) for p in pieces) > MOST_MARKED:
-            if self.rules.union:
-                raise EngineError(
-                    f"more than {MOST_MARKED:,} events took part in the matches that end at those of one batch: bound "
-                    "them with WITHIN"
-                )
-            matches = int(self.progress[evaluate.MATCHES]) + sum(len(p.start) for p in pieces)
-            raise EngineError(
-                f"one batch of events has more than {matches:,} matches: bound them with WITHIN, with LIMIT, or with a "
-                "selector such as SELECT NEXT"
-            )
-
     def _learn(self, batch: Batch) -> None:
         cursor = self.progress[evaluate.CURSOR]
         k = batch.partitions[cursor] if self.rules.keyed else 0
         if self.programs.full:
             self.partitions.configuration[:] = self.programs.forget(self.partitions.configuration)
         self.programs.learn(int(self.partitions.configuration[k]), int(batch.classes[cursor]))
-        self._grow_partitions(len(self.partitions.configuration))
+        self.widen()
 
     def _make_room(self, batch: Batch) -> None:
         """Drops the nodes that no window holds any more; where that is not enough, makes the structure larger."""
@@ -280,7 +303,18 @@ class Evaluator:
         # Half of the room stays free, and as much as the partitions that each collection looks at, so that it pays.
         needed = max(2 * used, used + int(self.progress[evaluate.NEEDED]), 2 * len(self.partitions.configuration))
         if needed > room:
-            self.arena = grown(self.arena, max(needed, 2 * room))
+            self.arena = grown(self.arena, self._affordable(needed, 2 * room, used))
+
+    def _affordable(self, needed: int, wanted: int, used: int) -> int:
+        """For how many nodes there may be room: as many as are wanted, or at least as many as are needed."""
+        each = bytes_a_node(self.arena) + (8 if self.rules.union else 0) + (8 * LADDER if self.rules.earliest else 0)
+        old = len(self.arena.node)  # is still there while its nodes are copied
+        most = self._holder.room(Large.OPEN) // each - old
+        least = used + max(int(self.progress[evaluate.NEEDED]), used // 4)
+        capacity = next((c for c in (max(needed, wanted), needed) if c <= most), least)
+        self._holder.check(Large.OPEN, each * (capacity + old), used)
+        self._holder.hold(Large.OPEN, each * capacity, used)
+        return capacity
 
     def busy(self, position: int) -> Positions:
         """The partitions with an open run that the next event, at this position, could still extend.
@@ -294,6 +328,7 @@ class Evaluator:
     def keep(self, kept: Positions) -> None:
         """Keeps only these partitions, numbered anew in this order."""
         self.partitions = Partitions(*(part[kept] for part in self.partitions))
+        self._hold_partitions()
 
     def collect(self, position: int) -> None:
         """Keeps only what the next event, at this position, could still be joined with."""
@@ -301,7 +336,7 @@ class Evaluator:
             self.partitions.slots[self.partitions.epoch != self.progress[evaluate.EPOCH]] = NOTHING
         arena = self.arena
         collect(arena.node, arena.second, arena.used, arena.values, self.partitions.slots, *self._lows(position))
-        self.progress[evaluate.RUNGS] = 0  # the nodes have other numbers now
+        self.progress[[evaluate.RUNGS, evaluate.COUNTED]] = 0  # the nodes have other numbers now
 
     def drop_texts(self) -> None:
         """Forgets the texts that no run has stored; those that stay keep their order, so that the trees do."""
@@ -344,36 +379,18 @@ class Evaluator:
             np.concatenate([old.count, np.zeros(more, dtype=np.int64)]),
             np.concatenate([old.epoch, np.zeros(more, dtype=np.int64)]),
         )
+        self._hold_partitions()
 
-    def _renew_output(self, pieces: list[Piece]) -> None:
-        """Hands over what is written, or takes a larger buffer. The candidates of a choice to come stay together."""
-        old, matches, events = self._output, *(int(self.progress[r]) for r in (evaluate.MATCHES, evaluate.POSITIONS))
-        candidates = int(self.progress[evaluate.REPORTED]) if self.rules.choose != CHOOSE_ALL else 0
-        done = matches - candidates
-        first = int(old.offset[done])
-        size = 2 * len(old.position)
-        if done:
-            self.progress[[evaluate.MATCHES, evaluate.POSITIONS]] = done, first
-            pieces.append(self._take_output())
-            size = max(min(size, _MOST_OUTPUT), 2 * (events - first), 4 * candidates)
-        self._output = new = _new_output(size)
-        new.start[:candidates] = old.start[done:matches]
-        new.end[:candidates] = old.end[done:matches]
-        new.offset[: candidates + 1] = old.offset[done : matches + 1] - first
-        new.position[: events - first] = old.position[first:events]
-        new.mark[: events - first] = old.mark[first:events]
-        self.progress[[evaluate.MATCHES, evaluate.POSITIONS]] = candidates, events - first
+    def _hold_partitions(self) -> None:
+        size = sum(part.nbytes for part in self.partitions)
+        # What the keys are is the reader's, which several evaluators may share.
+        keys = self._reader.keys.nbytes if self.rules.share == 0 else 0
+        if size + keys > _FEW_BYTES:
+            self._holder.hold(Large.KEYS, 2 * size + keys, len(self.partitions.configuration))
 
-    def _take_output(self) -> Piece:
-        """What was written so far. Full buffers are handed over, small ones copied and used again."""
-        matches, events = (int(self.progress[r]) for r in (evaluate.MATCHES, evaluate.POSITIONS))
-        out = self._output
-        self.progress[[evaluate.MATCHES, evaluate.POSITIONS]] = 0
-        whole = Piece(out.start, out.end, out.offset, out.position, out.mark)
-        if 2 * events > len(out.position):
-            self._output = _new_output(len(out.position))
-            return whole.first(matches)
-        return whole.first(matches).copy()
+    def widen(self) -> None:
+        """Room for as many slots as the configurations have by now."""
+        self._grow_partitions(len(self.partitions.configuration))
 
 
 def evaluator_of(
@@ -384,40 +401,51 @@ def evaluator_of(
     share: int = 0,
     shares: int = 1,
     configurations: int = 4096,
-    union: bool = False,
+    delivery: Delivery | None = None,
 ) -> Evaluator:
     """The evaluator for a plan; see `Evaluator`."""
     from ensue.kernels.clock_evaluator import ClockEvaluator
 
     kind = ClockEvaluator if plan.on_one_clock else Evaluator
-    return kind(plan, tick, reader, share=share, shares=shares, configurations=configurations, union=union)
+    return kind(plan, tick, reader, share=share, shares=shares, configurations=configurations, delivery=delivery)
 
 
 class Runner:
     """One query over one stream that arrives in batches. `push` gives the matches that end in each.
 
     `given`: the bits of the predicates that come evaluated with the events, in `EventStream.words`. With `union` the
-    matches of an end are found as one, which has all their events.
+    matches of an end are found as one, which has all their events; a `delivery` says that, and more.
     """
 
     def __init__(
-        self, plan: Plan, tick: int | None, *, given: int = 0, configurations: int = 4096, union: bool = False
+        self,
+        plan: Plan,
+        tick: int | None,
+        *,
+        given: int = 0,
+        configurations: int = 4096,
+        union: bool = False,
+        delivery: Delivery | None = None,
     ) -> None:
-        plan = plan.with_registers if union else plan
+        delivery = delivery or Delivery(union, together=plan.judged)
+        plan = plan.with_registers if delivery.union else plan
         self.plan = plan
         self.reader = Reader(plan, tick, given)
-        self.evaluator = evaluator_of(plan, tick, self.reader, configurations=configurations, union=union)
+        self.evaluator = evaluator_of(plan, tick, self.reader, configurations=configurations, delivery=delivery)
         self.position = 0
         self._kept = (0, 0)  # how many keys and texts stayed when idle ones were last dropped
 
     def push(self, events: EventStream) -> ComplexEvents:
         """The matches that end in these events, which follow those of earlier calls."""
-        found = self.evaluator.step(self.reader.read(events, self.position))
+        return joined(self.parts(events), self.plan.marks)
+
+    def parts(self, events: EventStream) -> Iterator[ComplexEvents]:
+        """The same in parts, as many matches at a time as one buffer holds; all of them must be asked for."""
+        yield from self.evaluator.parts(self.reader.read(events, self.position))
         self.position += len(events)
         known = (len(self.reader.keys), len(self.reader.columns.texts))
         if any(n > max(2 * kept, _FEW_KEYS) for n, kept in zip(known, self._kept, strict=True)):
             self.drop_idle()
-        return found
 
     def pass_time(self, time: int) -> None:
         """No later event is before this time: what windows have left behind by then goes."""
@@ -473,14 +501,3 @@ class Runner:
 def _counted(plan: Plan) -> bool:
     """Whether each partition counts its own events."""
     return bool(plan.keys) and plan.window.events is not None and not plan.counts_all
-
-
-def _new_output(events: int) -> Output:
-    matches = max(events // 2, 1)
-    return Output(
-        start=np.empty(matches, dtype=np.int64),
-        end=np.empty(matches, dtype=np.int64),
-        offset=np.zeros(matches + 1, dtype=np.int64),
-        position=np.empty(events, dtype=np.int64),
-        mark=np.empty(events, dtype=np.uint16),
-    )

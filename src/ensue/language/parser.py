@@ -420,6 +420,8 @@ class _ToAst(Transformer_NonRecursive):  # type: ignore[type-arg]
     def duration_literal(self, meta: Meta, duration: ast.Duration) -> ast.Expression:
         if duration.nanoseconds() >= 2**63:
             raise _Refused("the duration does not fit 64 bits of nanoseconds, about 292 years", duration.span)
+        if duration.nanoseconds().denominator != 1:
+            raise _Refused("a duration in an expression is a whole number of nanoseconds", duration.span)
         return ast.DurationLiteral(duration, span=_span(meta))
 
     def string(self, meta: Meta, token: Token) -> ast.Expression:

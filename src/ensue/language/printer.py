@@ -107,7 +107,7 @@ def _pattern(p: ast.Pattern) -> tuple[str, int]:
             return f"{left} ; NOT {absent} ; {right}", _SEQUENCE
         case ast.NotAfter():
             left, absent = _at(p.body, _SEQUENCE), _at(p.absent, _POSTFIX)
-            return f"{left} ; NOT {absent} WITHIN {_window(p.deadline)}", _SEQUENCE
+            return f"{left} ; NOT {absent} WITHIN {print_window(p.deadline)}", _SEQUENCE
         case ast.And():
             return f"{_at(p.left, _AND)} AND {_at(p.right, _SEQUENCE)}", _AND
         case ast.All():
@@ -130,7 +130,7 @@ def _repeated(body: ast.Pattern) -> str:
 def _suffix(p: ast.Filter | ast.Within) -> str:
     if isinstance(p, ast.Filter):
         return f"FILTER {print_expression(p.condition)}"
-    return f"WITHIN {_window(p.window)}"
+    return f"WITHIN {print_window(p.window)}"
 
 
 def _times(p: ast.Iteration) -> str:
@@ -144,7 +144,7 @@ def _gap(interval: ast.Interval | None) -> str:
     return "" if interval is None else print_interval(interval)
 
 
-def _window(window: ast.Interval | ast.EventCount) -> str:
+def print_window(window: ast.Interval | ast.EventCount) -> str:
     if isinstance(window, ast.EventCount):
         return f"{window.count} EVENTS"
     if window.low is None and window.high is not None and window.high.inclusive:

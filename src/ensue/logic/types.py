@@ -21,7 +21,7 @@ from ensue.data.schema import (
 from ensue.errors import Problem, ProblemKind, did_you_mean, listed
 from ensue.language import ast
 from ensue.language.printer import print_expression
-from ensue.logic.functions import AGGREGATES, FUNCTIONS, SPECIAL, common_type
+from ensue.logic.functions import AGGREGATES, FUNCTIONS, SPECIAL, UNITS, common_type, finest_unit
 
 _LITERALS = {
     ast.LiteralType.NULL: NULL,
@@ -30,7 +30,6 @@ _LITERALS = {
     ast.LiteralType.FLOAT: FLOAT,
     ast.LiteralType.STRING: STRING,
 }
-_UNITS = ("s", "ms", "us", "ns")
 
 
 class Typing:
@@ -171,13 +170,13 @@ class Typing:
     def _time_arithmetic(operator: str, left: ValueType, right: ValueType) -> ValueType | None:
         match (left.kind, operator, right.kind):
             case (Kind.TIMESTAMP, "-", Kind.TIMESTAMP) if (_zone(left) is None) == (_zone(right) is None):
-                return ValueType(Kind.DURATION, pa.duration(_finer(left, right)))
+                return ValueType(Kind.DURATION, pa.duration(finest_unit((left, right))))
             case (Kind.TIMESTAMP, "+" | "-", Kind.DURATION):
-                return ValueType(Kind.TIMESTAMP, pa.timestamp(_finer(left, right), _zone(left)))
+                return ValueType(Kind.TIMESTAMP, pa.timestamp(finest_unit((left, right)), _zone(left)))
             case (Kind.DURATION, "+", Kind.TIMESTAMP):
-                return ValueType(Kind.TIMESTAMP, pa.timestamp(_finer(left, right), _zone(right)))
+                return ValueType(Kind.TIMESTAMP, pa.timestamp(finest_unit((left, right)), _zone(right)))
             case (Kind.DURATION, "+" | "-", Kind.DURATION):
-                return ValueType(Kind.DURATION, pa.duration(_finer(left, right)))
+                return ValueType(Kind.DURATION, pa.duration(finest_unit((left, right))))
             case (Kind.DURATION, "*", Kind.INTEGER):
                 return left
             case (Kind.INTEGER, "*", Kind.DURATION):
@@ -269,16 +268,7 @@ def _zone(type_: ValueType) -> str | None:
     return type_.arrow.tz if pa.types.is_timestamp(type_.arrow) else None
 
 
-def _unit(type_: ValueType) -> str:
-    arrow = type_.arrow
-    return str(arrow.unit) if pa.types.is_timestamp(arrow) or pa.types.is_duration(arrow) else "s"
-
-
-def _finer(left: ValueType, right: ValueType) -> str:
-    return max(_unit(left), _unit(right), key=_UNITS.index)
-
-
 def _coarsest(e: ast.DurationLiteral) -> str:
     """The coarsest Arrow unit that holds the duration without loss."""
     length = e.duration.nanoseconds()
-    return next((u for u in _UNITS if (length / ast.NANOSECONDS[u]).denominator == 1), "ns")
+    return next((u for u in UNITS if (length / ast.NANOSECONDS[u]).denominator == 1), "ns")

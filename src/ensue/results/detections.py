@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ensue.data.budget import Budget
 from ensue.data.complex_events import ComplexEvents, Piece
 from ensue.data.events import EventStream
 from ensue.errors import DataError
@@ -15,6 +16,8 @@ from ensue.logic.check import Checked
 from ensue.results.gathering import taken
 from ensue.results.matches import SHOWN, Rows, count_of
 
+#: How many elements the lists of one Arrow array may have together.
+_MOST_IN_LISTS = 1 << 30
 _COLUMNS = ("start_time", "end_time", "position", "took_part")
 
 
@@ -26,13 +29,16 @@ class Detections(Rows):
     variables that the query's items use marks it.
     """
 
-    def __init__(self, checked: Checked, stream: EventStream, found: ComplexEvents) -> None:
+    def __init__(
+        self, checked: Checked, stream: EventStream, found: ComplexEvents, budget: Budget | None = None
+    ) -> None:
         for key in checked.query.partition:
             if key.attribute in _COLUMNS:
                 raise DataError(f"the partition column '{key.attribute}' is also a column of the result: rename it")
         self._checked = checked
         self._stream = stream
         self._found = found
+        self._budget = budget or Budget()
 
     def __len__(self) -> int:
         """The number of events that end a match."""
@@ -61,19 +67,20 @@ class Detections(Rows):
         `position` is the position in the stream of the event that ends the match, counted from 0. `took_part` lists the
         positions of the events that took part.
         """
-        return self._table
+        with self._budget.telling():
+            return self._table
 
     @cached_property
     def _table(self) -> pa.Table:
         table, times = self._stream.table, self._stream.time_column
         keys = {k.attribute: taken(table.column(k.attribute), self.end) for k in self._checked.query.partition}
-        took_part = pa.chunked_array([_lists(p) for p in self._found.pieces], pa.list_(pa.int64()))
+        pieces = (p for part in self._found.in_parts(_MOST_IN_LISTS) for p in part.pieces)
+        took_part = pa.chunked_array([_lists(p) for p in pieces], pa.list_(pa.int64()))
         own = (taken(times, self.start), taken(times, self.end), pa.array(self.end), took_part)
         return pa.table({**keys, **dict(zip(_COLUMNS, own, strict=True))})
 
     def _head(self) -> pa.Table:
-        first = self._found.in_order(np.arange(min(SHOWN, len(self))))
-        return Detections(self._checked, self._stream, first).to_arrow()
+        return Detections(self._checked, self._stream, self._found.first(SHOWN), self._budget).to_arrow()
 
     def _counted(self) -> str:
         return count_of(len(self), "event ends a match", "events end a match")

@@ -14,26 +14,36 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from ensue.columns.masks import named_by_text, values
+from ensue.columns.conversions import as_type
+from ensue.columns.evaluation import evaluated, named_by_text
+from ensue.columns.match_aggregates import aggregated
+from ensue.data.budget import Budget, Large
 from ensue.data.complex_events import MANY, ComplexEvents, Marks, Positions
 from ensue.data.events import EventStream, integers, one_chunk
-from ensue.engines.reference.expressions import Events, Expressions, Scope
 from ensue.language import ast
-from ensue.language.ast import NANOSECONDS
 from ensue.language.printer import print_expression
 from ensue.logic.check import Checked
-from ensue.logic.functions import AGGREGATES
 from ensue.logic.outputs import Output
-from ensue.logic.scope import named_in, singles
+from ensue.logic.scope import aggregates_of, without_aggregates
 from ensue.results.gathering import taken
+from ensue.results.row_sizes import size_in_pandas, size_of_rows
 
 if TYPE_CHECKING:
     import pandas
     import polars
 
 
+#: Below so many marked events nobody asks how large the rows are.
+_MANY_MARKED = 1 << 18
+#: Rows are made so many bytes at a time: a part of what the query may take.
+_PARTS_A_BUDGET, _LEAST_AT_ONCE, _MOST_AT_ONCE = 32, 1 << 21, 1 << 28
+
+
 class Rows(ABC):
     """A result of rows, which gives tables of several libraries, one dict for each row, and a short text for people."""
+
+    #: How much memory the tables may take, with the result itself.
+    _budget: Budget
 
     @abstractmethod
     def __len__(self) -> int:
@@ -51,22 +61,33 @@ class Rows(ABC):
     def _counted(self) -> str:
         """The number of rows, in words."""
 
+    def tables(self) -> Iterator[pa.Table]:
+        """All rows, a part at a time: for results that are too large for one table. There is one table at least."""
+        yield self.to_arrow()
+
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """One dict for each row, with the columns of `to_arrow`."""
-        for batch in self.to_arrow().to_batches(max_chunksize=1000):
-            yield from rows_of(pa.Table.from_batches([batch]))
+        """One dict for each row, with the columns of `to_arrow`; not all rows are made at once."""
+        for table in self.tables():
+            for batch in table.to_batches(max_chunksize=1000):
+                yield from rows_of(pa.Table.from_batches([batch]))
 
     def to_pandas(self) -> pandas.DataFrame:
         """The columns of `to_arrow` as a pandas frame; it needs pandas."""
         _need("pandas")
-        return self.to_arrow().to_pandas()
+        table = self.to_arrow()
+        with self._budget.telling():
+            self._budget.check(Large.TABLE, size_in_pandas(table), len(self))
+            return table.to_pandas()
 
     def to_polars(self) -> polars.DataFrame:
         """The columns of `to_arrow` as a polars frame; it needs polars."""
         _need("polars")
         import polars
 
-        frame = polars.from_arrow(self.to_arrow())
+        table = self.to_arrow()
+        with self._budget.telling():
+            self._budget.check(Large.TABLE, table.nbytes, len(self))
+            frame = polars.from_arrow(table)
         assert isinstance(frame, polars.DataFrame)
         return frame
 
@@ -90,26 +111,32 @@ class Matches(Rows):
     They are kept as positions in the stream; tables are built on demand.
     """
 
-    def __init__(self, checked: Checked, stream: EventStream, found: ComplexEvents) -> None:
+    def __init__(
+        self, checked: Checked, stream: EventStream, found: ComplexEvents, budget: Budget | None = None
+    ) -> None:
         self._checked = checked
         self._stream = stream
         self._found = found
+        self._budget = budget or Budget()
         self._marks: dict[str, Marks] = {}
 
     @property
     def start(self) -> Positions:
         """The position of each match's first event."""
-        return self._found.start
+        with self._budget.telling():
+            return self._found.start
 
     @property
     def end(self) -> Positions:
         """The position of each match's last event."""
-        return self._found.end
+        with self._budget.telling():
+            return self._found.end
 
     @cached_property
     def marks(self) -> dict[str, Marks]:
         """For each variable that marks an event in some match: the positions that it marks in each match."""
-        return {x: self._marks_of(x) for x in sorted(self._found.variables())}
+        with self._budget.telling():
+            return {x: self._marks_of(x) for x in sorted(self._found.variables())}
 
     def __len__(self) -> int:
         return len(self._found)
@@ -122,6 +149,36 @@ class Matches(Rows):
 
     @cached_property
     def _table(self) -> pa.Table:
+        with self._budget.telling():
+            if self._size_of_rows:
+                self._budget.check(Large.TABLE, self._size_of_rows, len(self))
+            parts = list(self.tables())
+        return parts[0] if len(parts) == 1 else pa.concat_tables(parts)
+
+    def tables(self) -> Iterator[pa.Table]:
+        for part in self._parts():
+            with self._budget.telling():
+                table = part._made()
+            yield table
+
+    def _parts(self) -> Iterator[Matches]:
+        """The matches, so many at a time that their rows are not too large for one table; one part at least."""
+        if not self._size_of_rows:
+            yield self
+            return
+        at_once = min(max(self._budget.limit // _PARTS_A_BUDGET, _LEAST_AT_ONCE), _MOST_AT_ONCE)
+        row = self._size_of_rows / self._found.marked
+        for found in self._found.in_parts(max(int(at_once / row), 1)):
+            yield Matches(self._checked, self._stream, found, self._budget)
+
+    @cached_property
+    def _size_of_rows(self) -> float:
+        """About what the rows take in a table, in bytes; 0 where they are few."""
+        if self._found.marked < _MANY_MARKED:
+            return 0.0
+        return size_of_rows(self._checked.outputs, len(self._checked.query.partition), self._stream, self._found)
+
+    def _made(self) -> pa.Table:
         table, times = self._stream.table, self._stream.time_column
         keys = [k.attribute for k in self._checked.query.partition]
         # A thread makes each column only when it comes to it: most of the time goes into memory touched for the first
@@ -148,30 +205,13 @@ class Matches(Rows):
         if isinstance(e, ast.Attribute):  # the checks made sure that its variable is single
             return taken(self._stream.table.column(e.name), self._marks_of(e.variable).positions)
         assert output.type is not None, "a checked query over a known schema has types"
-        column = self._at_once(e)
-        if column is not None:
-            return column.cast(output.type.arrow)
-        return arrow_array(self._match_by_match(e), output.type.arrow)
+        columns = {print_expression(a): aggregated(a, self._marks_of, self._values_at) for a in aggregates_of(e)}
+        for a in ast.find(without_aggregates(e), ast.Attribute):
+            columns[print_expression(a)] = self._values_at(a.name, self._marks_of(a.variable).positions)
+        return as_type(evaluated(named_by_text(e), columns, len(self)), output.type.arrow)
 
-    def _at_once(self, e: ast.Expression) -> pa.Array | None:
-        """The values of an item as one column; None if it has an aggregate and is not just a count, first or last."""
-        match e:
-            case ast.Call(function="count", arguments=(ast.Name(name=x),)):
-                return integers(np.diff(self._marks_of(x).offsets))
-            case ast.Call(function="first" | "last", arguments=(ast.Attribute(variable=x, name=name),)):
-                marks = self._marks_of(x)
-                places = marks.offsets[:-1] if e.function == "first" else marks.offsets[1:] - 1
-                empty = np.diff(marks.offsets) == 0
-                padded = np.append(marks.positions, 0)  # so that the index is valid even if no event is marked
-                return one_chunk(self._stream.table.column(name).take(pa.array(padded[places], mask=empty)))
-        if any(c.function in AGGREGATES for c in ast.find(e, ast.Call)):
-            return None
-        terms = {print_expression(a): a for a in ast.find(e, ast.Attribute)}
-        columns = {
-            text: one_chunk(taken(self._stream.table.column(a.name), self._marks_of(a.variable).positions))
-            for text, a in terms.items()
-        }
-        return values(named_by_text(e), columns, len(self))
+    def _values_at(self, attribute: str, positions: Positions) -> pa.Array:
+        return one_chunk(taken(self._stream.table.column(attribute), positions))
 
     def _marks_of(self, variable: str) -> Marks:
         if variable not in self._marks:
@@ -188,23 +228,10 @@ class Matches(Rows):
         structs = pa.StructArray.from_arrays(columns, fields=fields)
         return pa.ListArray.from_arrays(integers(marks.offsets).cast(pa.int32()), structs)
 
-    def _match_by_match(self, e: ast.Expression) -> list[Any]:
-        """The values of an item, evaluated match by match by the reference."""
-        expressions = Expressions(Events(self._stream, []))
-        single = singles(self._checked.query.pattern)
-        marks = {x: self._marks_of(x) for x in named_in(e) | {n.name for n in ast.find(e, ast.Name)}}
-        found = []
-        for m in range(len(self)):
-            sets = {x: mark.of(m).tolist() for x, mark in marks.items()}
-            chosen = {x: positions[0] for x, positions in sets.items() if x in single}
-            found.append(expressions.value(e, Scope(chosen, sets)))
-        return found
-
     # -- for people
 
     def _head(self) -> pa.Table:
-        first = self._found.in_order(np.arange(min(SHOWN, len(self))))
-        return Matches(self._checked, self._stream, first).to_arrow()
+        return Matches(self._checked, self._stream, self._found.first(SHOWN), self._budget).to_arrow()
 
     def _counted(self) -> str:
         return count_of(len(self), "match", "matches")
@@ -262,21 +289,3 @@ def _times_as_text(type_: pa.DataType) -> pa.DataType:
     if pa.types.is_struct(type_):
         return pa.struct([f.with_type(_times_as_text(f.type)) for f in type_])
     return pa.list_(_times_as_text(type_.value_type)) if pa.types.is_list(type_) else type_
-
-
-def arrow_array(values: list[Any], type_: pa.DataType) -> pa.Array:
-    """The column of an expression's Python values; times are given in nanoseconds and converted to the type's unit."""
-    if pa.types.is_list(type_):
-        offsets = np.cumsum([0, *(len(v) for v in values)])
-        flat = arrow_array([v for vs in values for v in vs], type_.value_type)
-        return pa.ListArray.from_arrays(integers(offsets).cast(pa.int32()), flat)
-    if pa.types.is_timestamp(type_) or pa.types.is_duration(type_):
-        ticks = [None if v is None else int(v // NANOSECONDS[type_.unit]) for v in values]
-        return pa.array(ticks, pa.int64()).cast(type_)
-    if pa.types.is_date32(type_):
-        return pa.array([None if v is None else v // NANOSECONDS["d"] for v in values], pa.int32()).cast(type_)
-    if pa.types.is_date64(type_):
-        return pa.array([None if v is None else v // NANOSECONDS["ms"] for v in values], pa.int64()).cast(type_)
-    if pa.types.is_floating(type_):
-        values = [None if v is None else float(v) for v in values]
-    return pa.array(values, type_)

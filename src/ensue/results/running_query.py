@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pyarrow as pa
 
+from ensue.data.budget import Budget, Large
 from ensue.data.complex_events import ComplexEvents
 from ensue.data.envelope import Parts, put_under, sealed, taken_from, unsealed
 from ensue.data.events import EventStream
@@ -22,14 +25,25 @@ class RunningQuery:
 
     If the query ends in an absence with a deadline, a match becomes known when its deadline has passed; `pass_time`
     returns such matches without new events. `given` is a bit mask of the predicates that are already evaluated when the
-    events come (see `EventStream.words`).
+    events come (see `EventStream.words`). With `passing`, the caller takes the rows as `tables` and keeps none of them:
+    then they may be more than the `budget` holds.
     """
 
-    def __init__(self, choice: Choice, tick: int | None, *, given: int = 0) -> None:
+    def __init__(
+        self,
+        choice: Choice,
+        tick: int | None,
+        *,
+        given: int = 0,
+        budget: Budget | None = None,
+        passing: bool = False,
+    ) -> None:
         self._choice = choice
-        self._engine = opened(choice, tick, given=given)
+        self._budget = budget = budget or Budget()
+        self._rows_held = budget.holder()
+        self._engine = opened(choice, tick, given=given, budget=budget, passing=passing)
         self._look_back = ItemLookBack(choice.checked)
-        self._kept = KeptEvents(self._look_back.kept(choice.attributes_kept), tick)
+        self._kept = KeptEvents(self._look_back.kept(choice.attributes_kept), tick, budget)
         self._made_by = choice.made_by(tick)
 
     @property
@@ -44,12 +58,26 @@ class RunningQuery:
 
     def push(self, events: EventStream) -> pa.Table:
         """Returns the rows of the matches that become known with these events, which must follow the earlier ones."""
-        found = self._engine.push(events)
+        tables: list[pa.Table] = []
+        size = count = 0
+        for table in self.tables(events):
+            tables.append(table)
+            size, count = size + table.nbytes, count + len(table)
+            self._rows_held.hold(Large.TABLE, size, count)
+        self._rows_held.hold(Large.TABLE, 0, 0)  # the caller has them now
+        return pa.concat_tables(tables)
+
+    def tables(self, events: EventStream) -> Iterator[pa.Table]:
+        """The same rows in parts, at least one table; the caller must take all of them."""
         self._kept.add(self._look_back.extended(events))
-        rows = self._rows(found)
+        some = False
+        for found in self._engine.parts(events):
+            yield from self._rows(found)
+            some = True
+        if not some:
+            yield from self._rows(ComplexEvents.of(()))
         if self._kept.crowded:
             self._kept.keep(self._engine.referenced())
-        return rows
 
     def pass_time(self, time: int) -> pa.Table | None:
         """Promises that no later event is before this time, which is in the unit of the events' times.
@@ -57,11 +85,12 @@ class RunningQuery:
         Returns the rows of the matches whose deadline has passed now, or None if there are none.
         """
         found = self._engine.pass_time(time)
-        return self._rows(found) if len(found) else None
+        return pa.concat_tables(self._rows(found)) if len(found) else None
 
-    def _rows(self, found: ComplexEvents) -> pa.Table:
+    def _rows(self, found: ComplexEvents) -> Iterator[pa.Table]:
         located, events = self._kept.located(found)
-        return Matches(self._look_back.checked, events, finished(located, self._choice, events)).to_arrow()
+        reported = finished(located, self._choice, events, budget=self._budget)
+        return Matches(self._look_back.checked, events, reported, self._budget).tables()
 
     # -- the state
 

@@ -61,9 +61,9 @@ RULES: tuple[Rule, ...] = (
     *_shaping(lift_windows),
     Rule("take out the windows", take_out_windows, needed=True),
 )
-#: Without those that make a partition of equalities between events: registers check these then.
+#: Without the one that makes a partition of equalities between events: registers check these then.
 UNTIED = tuple(rule for rule in RULES if rule.apply is not tie_equalities)
-#: As few as there can be.
+#: Without what only makes evaluation faster.
 NEEDED = tuple(rule for rule in RULES if rule.needed)
 
 

@@ -1,14 +1,14 @@
 """Queries over Spark DataFrames, batch and streaming: the same meaning, with Spark's shuffles, state and recovery.
 
-frames     what the user has: columns, types, watermark, several streams merged
-pushdown   what the JVM evaluates: predicates as one word, events that change nothing filtered out
-layout     how the events are shared out: by key, by time slices, or not at all, and why
-packing    rows to Arrow blobs, one a bucket, so that few rows cross the shuffle
+frames     the user's DataFrames: columns, types, watermark, several streams merged
+pushdown   what the JVM evaluates: predicates as bits of one word, events that change nothing filtered out
+layout     how the events are distributed: by key, by time slices, or not at all, and why
+packing    rows as Arrow blobs, one for each bucket, so that few rows cross the shuffle
 batch      a lazy DataFrame of matches over a finite DataFrame
-streaming  the same over a stream, state in Spark's own state store
+streaming  the same over a stream, with its state in Spark's own state store
 session    a session for the demo, the command line and the tests
-deferred   what Spark asks of a stream before its first event, without loading the rest
-files      what goes in and out of it on the command line
+deferred   answers what Spark asks of a stream before its first event, without loading the rest
+files      reads files and hands over matches for the command line
 """
 
 from typing import TYPE_CHECKING, Any

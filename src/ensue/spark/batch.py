@@ -20,7 +20,7 @@ from ensue.spark.recipe import SLICE, TIE, TIME, Recipe, in_order, travelling_na
 
 #: A row's place in its DataFrame, which orders events of equal time.
 _CAME = "__ensue_came"
-#: Sorted events are evaluated so many at a time, and rows handed back so many at a time.
+#: The number of events that are evaluated at a time, and the number of rows that are returned at a time.
 _STEP = 1 << 18
 _ROWS_BACK = 1 << 14
 
@@ -40,7 +40,7 @@ def run_batch(travelling: DataFrame, layout: Layout, recipe: Recipe, result: T.S
 
 @dataclass(frozen=True)
 class EvaluateSlices:
-    """`mapInArrow` function: the blobs of some slices to rows of matches. It holds a task's events in memory."""
+    """`mapInArrow` function: turns the blobs of some slices into rows of matches; a task's events are in memory."""
 
     by_slice: Recipe
     recipe: Recipe
@@ -54,14 +54,14 @@ class EvaluateSlices:
         begins = stream.table.column(SLICE).to_numpy() * self.slices.length
         work = Work(self.by_slice.choice, stream, threads=1, batch=_STEP, given=self.by_slice.given)
         for found in evaluate_in_batches(work):
-            # The slice before reports what ends before this one begins.
+            # The previous slice reports the matches that end before this slice begins.
             own = found.in_order(np.flatnonzero(stream.times[found.end] >= begins[found.end]))
             yield from _handed_back(Matches(self.recipe.choice.checked, stream, own).to_arrow(), self.recipe)
 
 
 @dataclass(frozen=True)
 class EvaluateSorted:
-    """`mapInArrow` function: events in their order to rows of matches. It keeps what partial matches speak of."""
+    """`mapInArrow` function: turns sorted events into rows of matches; it keeps only what partial matches need."""
 
     recipe: Recipe
 

@@ -1,6 +1,6 @@
-"""The parent of Python workers, warmed: it has loaded the engine and its kernels before it forks the first one.
+"""The parent process of Python workers, which loads the engine and its kernels before it forks the first worker.
 
-Set `spark.python.daemon.module` to `ensue.spark.daemon`; without it every worker loads them by itself, which takes a
+Set `spark.python.daemon.module` to `ensue.spark.daemon`; without it, every worker loads them itself, which takes a
 second or two. `local_session` sets it.
 """
 
@@ -10,7 +10,7 @@ from pyspark.daemon import manager
 
 
 def warm_up() -> None:
-    """Loads what workers need, by evaluating a query small enough to be done in no time."""
+    """Loads all that workers need, by evaluating a very small query."""
     import ensue
     import ensue.spark.batch
     import ensue.spark.streaming
@@ -18,7 +18,7 @@ def warm_up() -> None:
     events = [{"time": 1, "type": "A", "k": 0}, {"time": 2, "type": "B", "k": 0}]
     text = "SELECT x FROM S WHERE A AS x ; B PARTITION BY k WITHIN 5 s"
     len(ensue.match(events, text, unit="s", engine="automaton").to_arrow())
-    # PySpark collects garbage after every task: what is loaded once need not be looked through each time.
+    # PySpark collects garbage after every task: freezing keeps it from scanning the loaded modules each time.
     gc.collect()
     gc.freeze()
 

@@ -1,7 +1,7 @@
-"""The processor of a stream before its first event: all that Spark asks of it then is what its state looks like.
+"""The processor of a stream before its first event, when Spark only asks for the schema of its state.
 
-For that Spark starts a Python process of its own, in the first micro-batch of every stream. This file loads nothing of
-the library, so that the process is done as soon as PySpark is loaded; the rest waits for the first event.
+For that, Spark starts a separate Python process in the first micro-batch of every stream. This file loads nothing else
+of the library, so that the process is done as soon as PySpark is loaded; the rest is loaded with the first event.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 if TYPE_CHECKING:
     from ensue.spark.streaming import BucketProcessor
 
-#: Given as a type: Spark is asked to read a schema in words, for every task.
+#: Given as a type, because PySpark would ask Spark to parse a schema that is a string, for every task.
 _STATE = T.StructType([T.StructField("state", T.BinaryType())])
 
 
 def bucket_state(handle: StatefulProcessorHandle) -> ValueState:
-    """Where the state of a bucket is kept."""
+    """The value in Spark's state store that holds the state of a bucket."""
     return handle.getValueState("bucket", _STATE)
 
 
 class Deferred(StatefulProcessor):
-    """The processor of the buckets, as bytes until there are events."""
+    """The processor of the buckets, which stays pickled until there are events."""
 
     def __init__(self, processor: bytes) -> None:
         self._bytes = processor

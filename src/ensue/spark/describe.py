@@ -1,4 +1,4 @@
-"""What Spark does for a query, in words, and Spark's own plan."""
+"""Describes what Spark does for a query, and prints Spark's own plan."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def explain_on_spark(
     reading: Reading,
     **spark: Any,
 ) -> str:
-    """What `explain` says, then what Spark does for the query over these events."""
+    """The text of `explain`, followed by what Spark does for the query over these events."""
     job = prepare(query, text, events, **reading)
     matches = run(query, text, events, **reading, **spark)
     more = {"spark": describe(job), "spark's plan": spark_plan(matches)}
@@ -32,7 +32,7 @@ def explain_on_spark(
 
 
 def describe(job: Job) -> list[str]:
-    """One line a decision."""
+    """One line for each decision."""
     down = job.pushdown
     lines = [
         f"runs          {'stream' if job.events.streaming else 'batch'}",

@@ -1,4 +1,4 @@
-"""What goes in and out of a session on the command line: files read by Spark, matches handed over a table at a time."""
+"""Input and output of Spark on the command line: Spark reads files, and matches are handed over table by table."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _FORMATS = {
 }
 _OPTIONS = {
     "parquet": {},
-    # What does not fit the columns is an error, as in the other engines; Spark's default is to make it NULL.
+    # A value that does not fit its column is an error, as in the other engines; Spark's default is to make it NULL.
     "csv": {"header": "true", "inferSchema": "true", "mode": "FAILFAST"},
     "json": {"inferTimestamp": "true", "mode": "FAILFAST"},
 }
 
 
 def read_frame(path: str) -> Callable[[SparkSession], DataFrame]:
-    """How a session reads a file or a folder of files; a format that cannot be told is told before one is started."""
+    """How a session reads a file or a folder of files; an unknown format raises before a session is started."""
     named = _format(path)
     return lambda session: session.read.options(**_OPTIONS[named]).format(named).load(path)
 
@@ -48,7 +48,7 @@ def _format(path: str) -> str:
     if plain and not Path(path).exists():
         raise DataError(f"there is no file {path}")
     names = [path]
-    if plain and Path(path).is_dir():  # Spark leaves out what begins so
+    if plain and Path(path).is_dir():  # like Spark, ignore names that begin with '.' or '_'
         names += sorted(f.name for f in Path(path).rglob("*") if f.is_file() and f.name[0] not in "._")
     for name in names:
         endings = [s.lower() for s in Path(name).suffixes if s not in (".gz", ".bz2", ".zst")]
@@ -61,15 +61,15 @@ def _format(path: str) -> str:
 
 
 class SparkMatches:
-    """The matches of a batch in the order of their ends, found once, handed over a table at a time."""
+    """The matches of a batch in the order of their ends; they are found once and handed over table by table."""
 
     def __init__(self, frame: DataFrame) -> None:
-        # Kept on the executors' disks: sorting looks at the rows twice, and would find the matches twice.
+        # Stored on the executors' disks, because sorting reads the rows twice and would find the matches twice.
         self._kept = frame.persist(StorageLevel.DISK_ONLY)
         self._in_order = self._kept.orderBy("end_time", "start_time")
 
     def tables(self) -> Iterator[pa.Table]:
-        """All rows, at least one table; the driver holds those of one partition at a time."""
+        """All rows, in at least one table; the driver holds the rows of one partition at a time."""
         schema = arrow_schema(self._kept.schema)
         yield schema.empty_table()
         for row in self._in_order.mapInArrow(_as_blobs, "rows binary").toLocalIterator():
@@ -81,7 +81,7 @@ class SparkMatches:
 
 
 def _as_blobs(batches: Batches) -> Batches:
-    """`mapInArrow` function: rows as Arrow's bytes, so that the driver does not take them apart."""
+    """`mapInArrow` function: packs rows into Arrow blobs, so that the driver does not handle single rows."""
     for table in gathered(batches, _ROWS_A_BLOB):
         yield pa.RecordBatch.from_pydict({"rows": pa.array([table_bytes(table.combine_chunks())], pa.binary())})
 
@@ -91,7 +91,7 @@ _ROWS_A_BLOB = 1 << 14
 
 @contextmanager
 def told_plainly() -> Iterator[None]:
-    """What Spark raises as an error of ours, with what is wrong and without the trace."""
+    """Turns Spark's exceptions into a DataError that says what is wrong, without the trace."""
     try:
         yield
     except PySparkException as e:
@@ -99,7 +99,7 @@ def told_plainly() -> Iterator[None]:
 
 
 def _reason(said: str) -> str:
-    """Our own error out of a worker's trace, what `raise_error` was told, or the first line that Spark says."""
+    """The reason of a Spark error: our own error in a worker's trace, the text of `raise_error`, or the first line."""
     ours = re.findall(r"ensue\.errors\.\w+: (.*)", said) or re.findall(
         r"\[USER_RAISED_EXCEPTION\] (.*?)(?: SQLSTATE: .*)?$", said, re.MULTILINE
     )

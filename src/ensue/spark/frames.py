@@ -1,4 +1,4 @@
-"""The user's DataFrames as one of events: columns checked before any job runs, several streams merged."""
+"""The user's DataFrames as one DataFrame of events: checks columns before any job runs, and merges several streams."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from ensue.data.schema import Schema
 from ensue.errors import DataError, listed
 from ensue.spark.type_mapping import arrow_schema
 
-#: Where Spark keeps the delay of a watermark: in the metadata of the time column.
+#: The metadata of the time column in which Spark keeps the delay of a watermark.
 _WATERMARK = "spark.watermarkDelayMs"
-#: The column that holds the type of an event whose stream's name is its type.
+#: The column that holds the types of the events of several merged streams.
 STREAM_TYPE = "__ensue_stream"
 
 
-#: What the user gives: a DataFrame, or one for each stream in FROM.
+#: The user's events: a DataFrame, or one for each stream in FROM.
 Frames = DataFrame | Mapping[str, DataFrame]
 
 
 @dataclass(frozen=True)
 class Events:
-    """A DataFrame of events, and which of its columns say when and what."""
+    """A DataFrame of events, with its columns for time, type and tie-break."""
 
     frame: DataFrame
     attributes: tuple[str, ...]  # the user's columns
     time: str
-    type: str | None  # None: every event is of the type `stream`
+    type: str | None  # if None, every event has the type `stream`
     stream: str
     tick: int | None
     tiebreak: str | None
@@ -43,7 +43,7 @@ class Events:
 
     @property
     def schema(self) -> pa.Schema:
-        """The attributes as Arrow has them."""
+        """The attributes with their Arrow types."""
         return arrow_schema(T.StructType([self.frame.schema[a] for a in self.attributes]))
 
     @property
@@ -52,7 +52,7 @@ class Events:
 
 
 def quoted(name: str) -> str:
-    """A column's name as Spark reads it, whatever characters it has."""
+    """A column's name in backticks, as Spark reads names with any characters."""
     return "`" + name.replace("`", "``") + "`"
 
 
@@ -91,7 +91,7 @@ def read_frames(
 
 
 def _merged(given: Mapping[str, DataFrame], type: str | None) -> DataFrame:
-    """One DataFrame of all streams, each event with its type: that of the type column, else its stream's name."""
+    """One DataFrame of all streams. An event's type is that of the type column or, without one, its stream's name."""
     frames = []
     for name, frame in given.items():
         if type is not None:
@@ -122,14 +122,14 @@ def _tick(frame: DataFrame, time: str, unit: str | None) -> int | None:
 
 
 def check_stream(events: Events) -> None:
-    """A stream needs a watermark on its time column: it says how long to wait for events out of order."""
+    """Refuses a stream without a watermark on its time column, which says how long to wait for events out of order."""
     field = events.frame.schema[events.time]
     if not isinstance(field.dataType, T.TimestampType):
         found = _named(events.frame, events.time)
         raise DataError(f"on a stream the time column must be a timestamp; '{events.time}' is of type {found}")
     if _WATERMARK not in field.metadata:
         raise DataError(
-            f"the stream has no watermark on '{events.time}': without one no order of events is ever final. Add\n"
+            f"the stream has no watermark on '{events.time}': without one, the order of events is never final. Add\n"
             f'  df.withWatermark("{events.time}", "10 seconds")\n'
             "  with the longest time that an event may come late"
         )
@@ -141,11 +141,11 @@ _SOURCES = {"StreamingRelation", "StreamingRelationV2"}
 
 
 def final_after(events: Events) -> int:
-    """The milliseconds after which no event can come any more that Spark does not hold for late.
+    """The watermark's delay in milliseconds: Spark treats events that are older than this as late.
 
-    The next micro-batch has as its watermark the latest time of this one less the delay. That is so where the stream is
-    one source with one watermark: of several, and behind operators with a state, Spark takes the slowest. What the
-    user does with the matches is not known here: of that the user's word is taken.
+    The watermark of the next micro-batch is the latest time of this one minus the delay. This holds if the stream is
+    one source with one watermark: of several watermarks, and behind stateful operators, Spark takes the slowest. What
+    the user does with the matches is not known here, so for that the user's word counts.
     """
     frame = getattr(events.frame, "_jdf", None)  # Spark Connect has no plan to look at
     watermarks = 0 if frame is not None else 1
@@ -153,7 +153,7 @@ def final_after(events: Events) -> int:
     while plan is not None and (node := plan.nodeName()) not in _SOURCES:
         if node not in _ROW_BY_ROW and node != "EventTimeWatermark":
             raise DataError(
-                f"alone=True: the stream's own watermark is not the only one, since {node} stands before it"
+                f"alone=True: the stream's own watermark may not be the only one, because {node} comes before it"
             )
         watermarks += node == "EventTimeWatermark"
         plan = plan.children().head()
@@ -163,5 +163,5 @@ def final_after(events: Events) -> int:
 
 
 def as_schema(events: Events) -> Schema:
-    """What the checks of a query want to know of the events."""
+    """The schema of the events, for the checks of a query."""
     return Schema.of(events.schema)

@@ -1,8 +1,8 @@
-"""How the events of a batch are shared out over tasks, and why.
+"""Decides how the events of a batch are distributed over tasks, and why.
 
-With a window in time, a complex event lies inside a stretch of the stream: so the stream is cut into slices, each
-beginning early by the window, and a slice reports what ends in it. That shares out a query without keys, and keeps
-one huge key from being one huge task. What depends on all that came before cannot be cut so.
+With a window in time, a complex event lies within a short stretch of the stream. So the stream is cut into slices: each
+reads from one window before its beginning on, and reports the matches that end in it. This distributes a query without
+keys, and keeps one huge key from becoming one huge task. A query that depends on all earlier events cannot be cut.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from ensue.logic.classify import deadline_of
 from ensue.plan.choice import Choice
 from ensue.plan.reach import reach_in_time
 
-#: A slice is so many windows long: so much of it is read twice. Without keys, slices are all there is to share out.
+#: The length of a slice in windows; one window of it is read twice. Without keys only slices distribute the work.
 _WINDOWS_A_SLICE = 16
 _WINDOWS_A_SLICE_WITH_KEYS = 64
-#: However small the window, slices are not shorter.
+#: The least length of a slice, however small the window.
 _SHORTEST = 10**9  # nanoseconds
 
 
 @dataclass(frozen=True)
 class Slices:
-    """Slice `k` reports what ends from time `k * length` on, before the next; it reads from `window` earlier on."""
+    """Slice `k` reports matches that end from `k * length` on, before slice `k + 1`; it reads from `window` earlier."""
 
     length: int
     window: int
@@ -31,11 +31,11 @@ class Slices:
 
 @dataclass(frozen=True)
 class Layout:
-    """`keys`: events of equal keys go to one task. `slices`: and of one slice. Neither: one task, `because`."""
+    """Which events go to one task: those with equal `keys`, or in one of the `slices`, or both; with neither, all."""
 
     keys: tuple[str, ...]
     slices: Slices | None
-    because: str  # why it is not cut into slices; empty where it is
+    because: str  # why the stream is not cut into slices; empty if it is
 
     @property
     def one_task(self) -> bool:

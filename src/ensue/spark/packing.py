@@ -1,6 +1,6 @@
-"""Rows to Arrow blobs, one a bucket: few rows cross the shuffle, and they are not taken apart on the way.
+"""Packs rows into Arrow blobs, one for each bucket: few rows cross the shuffle, and Spark does not take them apart.
 
-A blob's place says where it came from, so that events of equal time keep the order in which they came.
+A blob's place says where it came from, so that events of equal time keep the order in which they arrived.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from ensue.spark.recipe import HASH, SLICE, TIME
 Buckets = npt.NDArray[np.int64]
 Batches = Iterator[pa.RecordBatch]
 
-#: What crosses the shuffle. The bucket is named by the key that `bucket_key` gives it.
+#: The columns that cross the shuffle; `bucket` has the key that `bucket_key` gives for the bucket's number.
 PACKED = "bucket long, place long, rows binary"
 _SCHEMA = pa.schema([("bucket", pa.int64()), ("place", pa.int64()), ("rows", pa.binary())])
-#: Rows are packed so many at a time: enough that the work around a blob does not show.
+#: The number of rows that are packed at a time: enough that the cost of handling a blob is negligible.
 _ROWS = 1 << 18
 
 
 def gathered(batches: Iterable[pa.RecordBatch], rows: int = _ROWS) -> Iterator[pa.Table]:
-    """Small batches as tables of at least so many rows, as they were before they crossed to Python."""
+    """Joins small batches into tables of at least `rows` rows, with the travelling columns restored."""
     waiting: list[pa.RecordBatch] = []
     count = 0
     for batch in batches:
@@ -46,7 +46,7 @@ def gathered(batches: Iterable[pa.RecordBatch], rows: int = _ROWS) -> Iterator[p
 
 @dataclass(frozen=True)
 class Packer:
-    """`mapInArrow` function: rows to blobs. With slices, an event near the end of one is in the next one too."""
+    """`mapInArrow` function: packs rows into blobs. An event near the end of a slice also goes into the next one."""
 
     buckets: int
     slices: Slices | None = None
@@ -59,7 +59,7 @@ class Packer:
         for table in gathered(batches):
             table, buckets = self._shared_out(table)
             blobs = []
-            # Numbers of 16 bits are sorted digit by digit, several times as fast as longer ones.
+            # NumPy sorts 16-bit numbers with a radix sort, which is several times as fast as for longer numbers.
             order = np.argsort(buckets.astype(np.uint16) if self.buckets <= 1 << 16 else buckets, kind="stable")
             sorted_table, sorted_buckets = table.take(pa.array(order)), buckets[order]
             cuts = [0, *(np.flatnonzero(np.diff(sorted_buckets)) + 1).tolist(), len(sorted_buckets)]
@@ -71,7 +71,7 @@ class Packer:
             yield pa.RecordBatch.from_pylist(blobs, _SCHEMA)
 
     def _shared_out(self, table: pa.Table) -> tuple[pa.Table, Buckets]:
-        """The rows with their slice where there are slices, and the bucket of each."""
+        """The rows, with their slice if there are slices, and the bucket of each row."""
         hashes = np.zeros(len(table), dtype=np.int64)
         if HASH in table.column_names:
             hashes = table.column(HASH).to_numpy().astype(np.int64)
@@ -91,10 +91,10 @@ _WORD = (1 << 32) - 1
 
 
 def bucket_key(number: int) -> int:
-    """The key that Spark's hash sends to partition `number`, modulo the number of partitions.
+    """The key whose hash in Spark is `number`, so that it goes to partition `number`, modulo the number of partitions.
 
-    So buckets spread evenly over any number of tasks; the hashes of 0, 1, 2 and 3 leave two of four tasks idle. It is
-    Spark's Murmur3 of a long (seed 42, upper half 0) with each step undone, last step first.
+    So buckets spread evenly over any number of tasks; the keys 0, 1, 2 and 3 would leave two of four tasks idle. This
+    inverts Spark's Murmur3 of a long (seed 42, upper half 0), step by step from the last to the first.
     """
     h = number ^ number >> 16
     h = h * pow(0xC2B2AE35, -1, 1 << 32) & _WORD
@@ -113,14 +113,14 @@ def _rotated(word: int, left: int) -> int:
 
 
 def slice_range(times: Buckets, slices: Slices) -> tuple[Buckets, Buckets]:
-    """The slice that each event is in, and the last one that reads it: the next, if it begins within the window."""
+    """The slice of each event, and the last slice that reads it: the next one, if that begins within the window."""
     first = times // slices.length
-    left = slices.length - times % slices.length  # to the beginning of the next slice; no sum that could overflow
+    left = slices.length - times % slices.length  # the time to the next slice, without a sum that could overflow
     return first, first + (left <= slices.window)
 
 
 def unpacked(batches: Batches) -> pa.Table | None:
-    """All rows of the blobs, in the order in which they came; None where there are none."""
+    """All rows of the blobs, in the order in which they came; None if there are none."""
     blobs = [(row["place"], row["rows"]) for batch in batches for row in batch.select(["place", "rows"]).to_pylist()]
     return joined_blobs(blobs)
 

@@ -1,7 +1,7 @@
-"""What the JVM evaluates: predicates of one event as Spark SQL, and which events can change anything at all.
+"""Decides what the JVM evaluates: predicates of one event as Spark SQL, and which events can change anything at all.
 
-Rows cross to Python slowly, so the JVM does what it can do with exactly our meaning. A predicate that it cannot is
-evaluated in Python, over columns that then travel; nothing else depends on which of the two it was.
+Rows cross to Python slowly, so the JVM does all that it can do with exactly our meaning. Python evaluates the other
+predicates, over columns that are then sent to it; the result is the same wherever a predicate is evaluated.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from ensue.spark.frames import Events, quoted
 
 @dataclass(frozen=True)
 class Pushdown:
-    """What the JVM does for a plan; columns are None where it does nothing of the kind."""
+    """What the JVM does for a plan; a column is None if the JVM does not do this for the plan."""
 
-    bits: Mapping[Predicate, int]  # of the predicates that the JVM evaluates
-    word: Column | None  # their truth at an event
-    changing: list[Guard] | None  # one of them holds at an event that can change anything; None where any may
-    relevant: Column | None  # the same as a column; events that are not need not travel
-    markable: Column | None  # whether a match can show the event; of others only the time travels
+    bits: Mapping[Predicate, int]  # the bits of the predicates that the JVM evaluates
+    word: Column | None  # the results of these predicates at an event, as one bit mask
+    changing: list[Guard] | None  # at each event that can change something, one of these holds; None if any event can
+    relevant: Column | None  # the same as a condition; other events need not be sent
+    markable: Column | None  # whether a match can show the event; of other events, only the time is sent
     local: tuple[Predicate, ...]  # the predicates that Python evaluates
     remembered: frozenset[str]  # the columns whose values registers hold or are compared with
 
@@ -39,12 +39,12 @@ class Pushdown:
 
     @property
     def kept(self) -> str:
-        """Which events travel, in words."""
+        """Which events are sent to Python, in words."""
         return "all" if self.changing is None else f"where {' or '.join(map(print_guard, self.changing)) or 'nothing'}"
 
     @property
     def local_attributes(self) -> frozenset[str]:
-        """The columns that Python evaluates something over."""
+        """The columns that Python needs to evaluate predicates and register checks."""
         tests = [p.expression for p in self.local if isinstance(p, Test)]
         return self.remembered.union(n.name for e in tests for n in ast.find(e, ast.Name))
 
@@ -54,12 +54,12 @@ class Pushdown:
 
 
 def push_down(plan: Plan, events: Events, schema: Schema, *, items_look_back: bool) -> Pushdown:
-    """The predicates that Spark SQL evaluates with our meaning, and what follows for the events.
+    """The predicates that Spark SQL evaluates with our meaning, and which events and columns are therefore sent.
 
-    Where items look back, any event may be shown as the one before another: all travel, with all that items need.
+    If items look back, they may show any earlier event: then all events are sent, with all columns that items need.
     """
     conditions: dict[Predicate, Column] = {}
-    # What is told of earlier events asks for predicates of its own; it is all evaluated in one place.
+    # Machines that track earlier events have predicates of their own; then Python evaluates all predicates.
     for p in [] if plan.machines else plan.predicates:
         condition = _predicate(p, events, schema)
         if condition is not None:
@@ -85,7 +85,7 @@ def push_down(plan: Plan, events: Events, schema: Schema, *, items_look_back: bo
 
 
 def _asked(plan: Plan) -> list[Predicate]:
-    """The predicates of the plan, and of what tells of earlier events."""
+    """The predicates of the plan, and of the machines that track earlier events."""
     asked = [*plan.predicates, *(p for m in plan.machines for p in m.predicates)]
     return [p for p in dict.fromkeys(asked) if isinstance(p, Test | TypeIs)]
 
@@ -98,7 +98,10 @@ def _integer(bits: int) -> str:
 
 
 def _may_prune(plan: Plan) -> bool:
-    """Not where events that change nothing are counted by a window, looked back to, or let time pass a deadline."""
+    """Whether events that change no run can be dropped.
+
+    They cannot if a window counts them, PREV or a machine reads them, or they advance time past a deadline.
+    """
     looks_back = any(
         call.function == "prev"
         for p in plan.predicates
@@ -109,9 +112,9 @@ def _may_prune(plan: Plan) -> bool:
 
 
 def _relevant(plan: Plan) -> list[Guard] | None:
-    """Guards of which one holds at every event that changes a run; None where every event may.
+    """Guards of which one holds at every event that changes a run; None if every event may change one.
 
-    An event changes nothing where each open run's only transition leaves it as it is.
+    An event changes nothing if the only transition of each open run at that event leaves the run unchanged.
     """
     guards: list[Guard] = []
     for state, transitions in plan.automaton.outgoing.items():
@@ -130,14 +133,14 @@ def _stays(t: Transition) -> bool:
 
 
 def _opposites(guards: list[Guard]) -> list[Guard] | None:
-    """Guards for the events at which none of these holds; None where that is not said simply."""
+    """Guards for the events at which none of these holds; None if there is no simple form of this."""
     if len(guards) != 1:
         return None
     return [frozenset({(p, not positive)}) for p, positive in guards[0]]
 
 
 def _known(guards: list[Guard] | None, conditions: dict[Predicate, Column]) -> list[Guard] | None:
-    """The guards as far as the JVM can tell: what it does not know may hold. None is everywhere."""
+    """The guards without the predicates that the JVM cannot evaluate, as these may hold. None means every event."""
     if guards is None:
         return None
     known = [frozenset((p, positive) for p, positive in g if p in conditions) for g in guards]
@@ -147,14 +150,14 @@ def _known(guards: list[Guard] | None, conditions: dict[Predicate, Column]) -> l
 def _any_guard(
     guards: list[Guard], conditions: Mapping[Predicate, Column], some: Callable[[Iterable[Predicate]], Column]
 ) -> Column:
-    """Where one of the guards holds; `some` tells where one of some predicates does."""
+    """The condition that one of the guards holds; `some` makes the condition that one of some predicates holds."""
     alone = [p for guard in guards if len(guard) == 1 for p, positive in guard if positive]
     found = [some(alone)] if alone else []
     for guard in guards:
         ordered = sorted(guard, key=lambda literal: (str(literal[0]), literal[1]))
         if len(ordered) == 1 and ordered[0][1]:
             continue
-        # A predicate holds where it is TRUE; written plainly, Spark can hand it on to the Parquet reader.
+        # A predicate holds if it is TRUE; written without COALESCE, Spark can push it down to the Parquet reader.
         literals = [conditions[p] if yes else ~F.coalesce(conditions[p], F.lit(False)) for p, yes in ordered]
         found.append(reduce(Column.__and__, literals))
     return reduce(Column.__or__, found) if found else F.lit(False)
@@ -163,14 +166,14 @@ def _any_guard(
 def _some_condition(
     predicates: Iterable[Predicate], conditions: Mapping[Predicate, Column], type_column: Column
 ) -> Column:
-    """Where one of the predicates holds, over the event's columns; types are looked for together."""
+    """The condition that one of the predicates holds; all types become one IN."""
     names = [p.name for p in predicates if isinstance(p, TypeIs)]
     others = [conditions[p] for p in predicates if not isinstance(p, TypeIs)]
     return reduce(Column.__or__, [type_column.isin(names), *others] if names else others)
 
 
 def _word(bits: Mapping[Predicate, int], conditions: Mapping[Predicate, Column], integer: str) -> Column:
-    """The bits of the predicates that hold. An event has one type, so its type is asked for once."""
+    """The bits of the predicates that hold. An event has one type, so all tests of types become one CASE."""
     types = [(conditions[p], bit) for p, bit in bits.items() if isinstance(p, TypeIs)]
     others = [[(conditions[p], bit)] for p, bit in bits.items() if not isinstance(p, TypeIs)]
     parts = [_first_of(cases, integer) for cases in ([types, *others] if types else others)]
@@ -178,7 +181,7 @@ def _word(bits: Mapping[Predicate, int], conditions: Mapping[Predicate, Column],
 
 
 def _first_of(cases: list[tuple[Column, int]], integer: str) -> Column:
-    """The number of the first condition that holds, else 0."""
+    """The number of the first condition that holds, or 0."""
     (condition, bit), *more = cases
     found = F.when(condition, F.lit(bit).cast(integer))
     for condition, bit in more:
@@ -190,7 +193,7 @@ def _first_of(cases: list[tuple[Column, int]], integer: str) -> Column:
 
 
 class _NotInSql(Exception):
-    """Spark SQL has no expression of the same meaning, or none that is worth the care."""
+    """Raised if Spark SQL has no expression with the same meaning, or none that is worth the effort."""
 
 
 def _predicate(p: Predicate, events: Events, schema: Schema) -> Column | None:
@@ -214,7 +217,7 @@ _COMPARE = {
     ">=": Column.__ge__,
 }
 _FLOATING = {"+": Column.__add__, "-": Column.__sub__, "*": Column.__mul__}
-_CHECKED = {"+": F.try_add, "-": F.try_subtract, "*": F.try_multiply}  # NULL where 64 bits are not enough
+_CHECKED = {"+": F.try_add, "-": F.try_subtract, "*": F.try_multiply}  # NULL if the result does not fit 64 bits
 _KINDS = {
     ast.LiteralType.BOOLEAN: Kind.BOOLEAN,
     ast.LiteralType.INTEGER: Kind.INTEGER,
@@ -224,7 +227,7 @@ _KINDS = {
 
 
 def _value(e: ast.Expression, schema: Schema) -> tuple[Column, Kind]:
-    """The expression over bare names as a column, with its kind."""
+    """The expression, over bare names, as a column with its kind."""
     match e:
         case ast.Literal() if e.type in _KINDS:
             kind = _KINDS[e.type]
@@ -261,7 +264,7 @@ def _value(e: ast.Expression, schema: Schema) -> tuple[Column, Kind]:
 
 
 def _column(name: str, schema: Schema) -> tuple[Column, Kind]:
-    """Integers of 64 bits, floats of 64 bits; decimals, times and nested values are left to Python."""
+    """A column as a 64-bit integer, 64-bit float, string or boolean; Python evaluates other types, such as decimals."""
     type_ = schema.attributes[name]
     column = F.col(quoted(name))
     match type_.kind:
@@ -286,7 +289,7 @@ def _negated(negated: bool, column: Column) -> Column:
 
 
 def _alike(left: tuple[Column, Kind], right: tuple[Column, Kind]) -> tuple[Column, Column, Kind]:
-    """Both as values of one kind: where one is a float, the other number becomes one."""
+    """Both values in one kind: if one is a float, the other number becomes a float."""
     (a, kind_a), (b, kind_b) = left, right
     if kind_a is kind_b:
         return a, b, kind_a
@@ -299,8 +302,8 @@ def _compare(symbol: str, left: tuple[Column, Kind], right: tuple[Column, Kind])
     a, b, kind = _alike(left, right)
     found = _COMPARE[symbol](a, b)
     if kind is Kind.FLOAT:
-        # Spark holds NaN for equal to itself and greater than any number; IEEE, and we, compare it with nothing. With
-        # NULL on the other side it is NULL still, and so may be negated.
+        # In Spark, NaN equals itself and is greater than any number; in IEEE and here, every comparison with NaN is
+        # FALSE (`<>` is TRUE). If the other side is NULL, the result stays NULL, so that it can be negated.
         nan = F.isnan(a) | F.isnan(b)
         found = (found | (nan & found.isNotNull())) if symbol == "<>" else (found & (~nan | found.isNull()))
     return found

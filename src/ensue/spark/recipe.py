@@ -1,4 +1,7 @@
-"""What a Python worker needs to evaluate a query over the columns that the JVM hands it. It pickles."""
+"""What a Python worker needs to evaluate a query over the columns that the JVM sends; it can be pickled.
+
+The columns that cross from the JVM to Python are called travelling columns.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from ensue.language import ast
 from ensue.plan.choice import Choice, choose
 from ensue.results.running_query import RunningQuery
 
-# The columns that travel beside the user's own.
+# The travelling columns besides the user's own.
 TIME, TYPE, WORD, TIE, HASH = "__ensue_time", "__ensue_type", "__ensue_word", "__ensue_tie", "__ensue_hash"
 #: The column that holds an event's slice; it never leaves Python.
 SLICE = "\0slice"
@@ -23,19 +26,19 @@ _SPELLED = "__ensue_named_"
 
 
 def travelling_name(attribute: str) -> str:
-    """The name under which an attribute travels: PySpark reads one with dots as a path, so such are spelled in hex."""
+    """The name under which an attribute travels, in hex if needed: PySpark would read a name with dots as a path."""
     return attribute if attribute.isidentifier() else _SPELLED + attribute.encode().hex()
 
 
 def with_own_names(table: pa.Table) -> pa.Table:
-    """The travelling columns with the names that the user gave them."""
+    """The travelling columns under the names that the user gave them."""
     names = [bytes.fromhex(n[len(_SPELLED) :]).decode() if n.startswith(_SPELLED) else n for n in table.column_names]
     return table.rename_columns(names)
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """A query, what the JVM has evaluated of it, and the schema of its result."""
+    """A query, the predicates that the JVM has evaluated (`given`, a bit mask), and the schema of the result."""
 
     choice: Choice
     tick: int | None
@@ -61,7 +64,7 @@ class Recipe:
 
     @property
     def window(self) -> int | None:
-        """The longest time that a match may take, in steps of the events' times; None where it is not bounded."""
+        """The longest time that a match may take, in steps of the events' times; None if it has no bound."""
         return self.choice.window.ticks(self.tick)
 
     def running(self) -> RunningQuery:
@@ -69,7 +72,7 @@ class Recipe:
 
     @cached_property
     def by_slice(self) -> Recipe:
-        """The same query in each slice: a slice is one more key."""
+        """The same query in each slice separately: the slice becomes one more partition key."""
         evaluated = self.choice.evaluated
         query = replace(evaluated.query, partition=(ast.PartitionKey(SLICE), *evaluated.query.partition))
         return replace(self, choice=choose(replace(evaluated, query=query)))
@@ -80,12 +83,12 @@ class Recipe:
 
     @property
     def made_by(self) -> dict[str, str]:
-        """What a saved state depends on: the query's own, and the rows that Spark was promised."""
+        """What a saved state depends on: what the query's own state does, and the rows that Spark was promised."""
         return {**self.choice.made_by(self.tick), "columns of the result": str(self.result)}
 
 
 def in_order(table: pa.Table) -> pa.Table:
-    """The events by time, then by the tie-break column where there is one, then as they came."""
+    """The events sorted by time, then by the tie-break column if there is one, then by arrival."""
     times = as_integers(table.column(TIME))
     if TIE not in table.column_names:
         return (

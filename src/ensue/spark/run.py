@@ -1,4 +1,4 @@
-"""A query over Spark DataFrames: everything is checked before a job runs, then batch or streaming takes over."""
+"""Runs a query over Spark DataFrames: checks everything before a job runs, then starts a batch or a stream."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from ensue.spark.recipe import HASH, TIE, TIME, TYPE, WORD, Recipe, travelling_n
 from ensue.spark.streaming import BucketProcessor, run_late, run_streaming
 from ensue.spark.type_mapping import arrow_schema, spark_schema
 
-#: The keys of a stream lie in at least so many buckets, each one value of the state store.
+#: The least number of buckets for the keys of a stream; each bucket is one value of the state store.
 _FEWEST_BUCKETS = 8
-#: Stands for a missing time where events are left out.
+#: Stands for a missing time in the filter of a stream's events.
 _NO_TIME = int(np.iinfo(np.int64).min)
 _NOTHING = Pushdown({}, None, None, None, None, (), frozenset())
 
@@ -56,7 +56,7 @@ def run(
         return run_batch(job.travelling, job.layout, job.recipe, job.result)
     if not unbounded and not job.bounded:
         raise EngineError(
-            "the query has no window: over a stream its state would grow for ever. Bound it with WITHIN, or allow "
+            "the query has no window: over a stream, its state would grow for ever. Bound it with WITHIN, or allow "
             "that with unbounded=True"
         )
     after = final_after(job.events) if alone else None
@@ -65,16 +65,16 @@ def run(
 
 
 def usual_buckets(frame: DataFrame) -> int:
-    """As many as tasks after a shuffle: with fewer, some tasks would have nothing to do."""
+    """The default number of buckets: that of tasks after a shuffle, as with fewer buckets some tasks would be idle."""
     tasks = frame.sparkSession.conf.get("spark.sql.shuffle.partitions", None)
     return max(_FEWEST_BUCKETS, int(tasks or 0))
 
 
 def late_events(query: ast.Query, text: str, events: Frames, **reading: Unpack[Reading]) -> DataFrame:
-    """The events of a stream that came after the watermark had passed them, of those that matter to the query."""
+    """The events of a stream that matter to the query and came after the watermark had passed them."""
     job = prepare(query, text, events, **reading)
     if not job.events.streaming:
-        raise DataError("a finite DataFrame has no late events: all of it is there, and is put in order")
+        raise DataError("a finite DataFrame has no late events: all its events are there, and they are sorted")
     whole = replace(job, attributes=list(job.events.attributes))
     timed = whole.streamed.filter(F.col(TIME).isNotNull())
     return run_late(timed, T.StructType([job.events.frame.schema[a] for a in whole.attributes]))
@@ -82,13 +82,13 @@ def late_events(query: ast.Query, text: str, events: Frames, **reading: Unpack[R
 
 @dataclass(frozen=True)
 class Job:
-    """A query over certain events, with all that was decided."""
+    """A query over given events, with all decisions on how to run it."""
 
     events: Events
     choice: Choice
     pushdown: Pushdown
     layout: Layout
-    attributes: list[str]  # the user's columns that travel
+    attributes: list[str]  # the user's columns that are sent to Python
 
     @property
     def bounded(self) -> bool:
@@ -108,7 +108,7 @@ class Job:
 
     @property
     def travelling(self) -> DataFrame:
-        """What crosses to Python: the events that matter, with the columns that matter."""
+        """The events that matter, with the columns that matter, as they are sent to Python."""
         frame, relevant = self.events.frame, self.pushdown.relevant
         if relevant is not None:
             frame = frame.filter(relevant | F.col(quoted(self.events.time)).isNull())
@@ -116,11 +116,11 @@ class Job:
 
     @property
     def streamed(self) -> DataFrame:
-        """The same of a stream: an event without a time must not stop it, and travels to be counted."""
+        """The same for a stream, which an event without a time must not stop: it is sent to Python to be counted."""
         frame, relevant, time = self.events.frame, self.pushdown.relevant, F.col(quoted(self.events.time))
         if relevant is not None:
-            # Said in a way that asks for the time even of a column without NULL: Spark moves what does not ask for it
-            # below the watermark, which all events must advance.
+            # The condition uses the time even if the column cannot be NULL: Spark would move a condition that does not
+            # use it below the watermark, but all events must advance the watermark.
             frame = frame.filter(relevant | (F.coalesce(F.unix_micros(time), F.lit(_NO_TIME)) == F.lit(_NO_TIME)))
         return frame.select(*self._columns(time))
 
@@ -151,7 +151,7 @@ class Job:
 
 
 def prepare(query: ast.Query, text: str, events: Frames, **reading: Unpack[Reading]) -> Job:
-    """All decisions, and all errors that can be told before a job runs."""
+    """Makes all decisions, and raises all errors that can be found before a job runs."""
     check(query, text)
     frames = read_frames(events, query.streams, **reading)
     if frames.streaming:
@@ -159,10 +159,10 @@ def prepare(query: ast.Query, text: str, events: Frames, **reading: Unpack[Readi
     schema = as_schema(frames)
     choice = pipeline.prepare(query, text, schema, frames.tick, reading)
     if choice.plan is not None and choice.plan.counts_all and choice.plan.window.events is not None:
-        # A slice, or a bucket, would count the events of a key.
+        # With keys from equalities, a slice or a bucket would count the events of each key by itself.
         choice = pipeline.prepare(query, text, schema, frames.tick, reading, tying=False)
     pushdown = _NOTHING
-    if choice.plan is not None and choice.plan.absence is None:  # with a deadline every event counts: it lets time pass
+    if choice.plan is not None and choice.plan.absence is None:  # with a deadline every event matters: it advances time
         pushdown = push_down(choice.plan, frames, schema, items_look_back=looks_back(*(query.items or ())))
     attributes = _travelling(choice, pushdown, frames)
     return Job(frames, choice, pushdown, batch_layout(choice, frames.tick), attributes)

@@ -1,4 +1,4 @@
-"""A quiet session, for the demo, the command line and the tests; a user's own session works as it is."""
+"""A quiet session for the demo, the command line and the tests; a user's own session works unchanged."""
 
 from __future__ import annotations
 
@@ -19,48 +19,48 @@ _ROCKS_DB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStorePro
 _FILE_SYSTEM = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 
 SETTINGS = {
-    # The UI takes a port and a second of start, and nobody looks at it.
+    # The UI takes a port and a second at the start, and nobody uses it here.
     "spark.ui.enabled": "false",
     # Progress bars write over what we print.
     "spark.ui.showConsoleProgress": "false",
     # transformWithState needs it.
     "spark.sql.streaming.stateStore.providerClass": _ROCKS_DB,
-    # A micro-batch writes what changed in the state, and not a snapshot of the whole store.
+    # A micro-batch writes only the changes of the state, not a snapshot of the whole store.
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-    # The largest number is no limit: else the size of a batch is computed after every row that crosses to Python, which
-    # is half of what crossing costs. A batch has 10,000 rows at most in any case.
+    # The largest number means no limit: otherwise Spark computes the size of a batch after every row that crosses to
+    # Python, which is half of the cost of crossing. A batch has at most 10,000 rows in any case.
     "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
-    # What Spark and its state store say of themselves; errors still come as exceptions.
+    # Hides the log messages of Spark and its state store; errors still come as exceptions.
     "spark.log.level": "ERROR",
     # Workers start with the engine loaded.
     "spark.python.daemon.module": "ensue.spark.daemon",
 }
-#: Where driver and executors are one process.
+#: Further settings if driver and executors are one process.
 ONE_MACHINE = {
-    # The default of 200 tasks a shuffle made a small streaming query twelve times slower; events are shared out evenly,
-    # so one task a core is enough.
+    # The default of 200 tasks per shuffle made a small streaming query twelve times slower; events are distributed
+    # evenly, so one task per core is enough.
     "spark.sql.shuffle.partitions": str(max(2, os.cpu_count() or 1)),
-    # The default manager starts processes (`readlink`, `chmod`) for every file of a checkpoint: 40 ms for each of the
-    # three or more of a micro-batch. This one writes and renames files too, within Java.
+    # The default manager starts processes (`readlink`, `chmod`) for every checkpoint file: 40 ms for each of the three
+    # or more files of a micro-batch. This manager also writes and renames files, but within Java.
     "spark.sql.streaming.checkpointFileManagerClass": _FILE_SYSTEM,
-    # A host name that cannot be looked up must not keep Spark from starting.
+    # Spark must start even if the host's name cannot be resolved.
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
 }
 
 
 def local_session(master: str = "local[*]", settings: Mapping[str, str] | None = None) -> SparkSession:
-    """A session whose Python workers are this interpreter."""
+    """A session whose Python workers run this interpreter."""
     if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
         raise EngineError(
-            "Spark needs Java 17 or newer, and there is none: install it (Debian: apt install default-jre-headless)"
+            "Spark needs Java 17 or newer, but none was found: install it (Debian: apt install default-jre-headless)"
         )
-    # Without it workers are the `python3` of PATH, which need not have pyarrow.
+    # Without this, workers run the `python3` of PATH, which may not have pyarrow.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     local = master.startswith("local")
     if local:
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    # PySpark warns of pandas 3 wherever it meets Arrow, though no pandas is used.
+    # PySpark warns about pandas 3 wherever Arrow is used, even if pandas is not.
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     builder = SparkSession.builder.master(master).appName("ensue")
     for key, value in {**SETTINGS, **(ONE_MACHINE if local else {}), **(settings or {})}.items():
@@ -76,7 +76,7 @@ def local_session(master: str = "local[*]", settings: Mapping[str, str] | None =
 
 @contextmanager
 def _stderr_kept_away() -> Iterator[BinaryIO]:
-    """What is started meanwhile writes its standard error into a file: Java and its workers say much of themselves."""
+    """Redirects standard error to a file for processes that start meanwhile, because Java and its workers log a lot."""
     sys.stderr.flush()
     shown = os.dup(2)
     with tempfile.TemporaryFile() as file:

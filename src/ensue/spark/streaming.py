@@ -1,8 +1,8 @@
-"""A query over a streaming DataFrame: events wait for the watermark, then are evaluated in their order.
+"""A query over a streaming DataFrame: events wait for the watermark and are then evaluated in order.
 
-State lies in Spark's own state store, one value a bucket of keys: the events that wait, and the running query. So
-recovery and exactly-once are Spark's own. A bucket with waiting events has a timer, so that the watermark alone,
-without new events, releases them.
+The state is in Spark's own state store, with one value for each bucket of keys: the waiting events and the running
+query. So recovery and exactly-once come from Spark. A bucket with waiting events has a timer, so that the watermark
+releases them even without new events.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from ensue.spark.type_mapping import arrow_schema
 
 _KIND = "bucket of keys"
 _ADVICE = (
-    "a changed query starts with a new checkpointLocation; the number of buckets is what buckets= says, and by itself "
-    "that of spark.sql.shuffle.partitions"
+    "start a changed query with a new checkpointLocation; buckets= sets the number of buckets, whose default is "
+    "spark.sql.shuffle.partitions"
 )
-#: What a bucket tells of each micro-batch.
+#: The counts that a bucket reports for each micro-batch.
 _COUNTED = ("relevant", "without_time", "late", "waiting", "open", "matches", "state_bytes")
 _TOLD = ", ".join(["bucket long", "rows binary", *(f"{c} long" for c in _COUNTED)])
-_MICROS = 1000  # a watermark is in milliseconds, an event's time in microseconds
+_MICROS = 1000  # watermarks are in milliseconds, times of events in microseconds
 
 
 def run_streaming(travelling: DataFrame, processor: BucketProcessor, result: T.StructType, *, name: str) -> DataFrame:
-    """The matches of the travelling columns; what happened in each micro-batch is observed under the name."""
+    """The matches of the travelling columns; the counts of each micro-batch are observed metrics under this name."""
     packed = compacted(travelling).mapInArrow(Packer(processor.buckets), PACKED)
     told = packed.groupBy("bucket").transformWithState(Deferred.of(processor), _TOLD, "Append", "EventTime")
     counts = [F.coalesce(F.sum(c), F.lit(0)).alias(c) for c in _COUNTED]
@@ -52,8 +52,8 @@ def run_streaming(travelling: DataFrame, processor: BucketProcessor, result: T.S
 class BucketProcessor(StatefulProcessor):
     """Evaluates a query over the events of one bucket of keys after another.
 
-    Spark's watermark is that of the micro-batch before. Where it is said that an event is final so many milliseconds
-    after the latest one, those that are need not wait for the next micro-batch, nor be kept till then.
+    Spark's watermark is that of the previous micro-batch. `final_after` says that an event is final as soon as it is
+    that many milliseconds older than the latest one: such events need not wait for the next micro-batch.
     """
 
     def __init__(self, recipe: Recipe, buckets: int, final_after: int | None = None) -> None:
@@ -66,29 +66,29 @@ class BucketProcessor(StatefulProcessor):
         self.attach(handle, bucket_state(handle))
 
     def attach(self, handle: StatefulProcessorHandle, state: ValueState) -> None:
-        """As `init`, with a state that Spark was asked for already."""
+        """Like `init`, with a state that was already requested from Spark."""
         self._handle = handle
         self._state = state
         self._running: RunningQuery | None = None
-        self._advanced: dict[int, int] = {}  # the watermark that each bucket has been advanced to
+        self._advanced: dict[int, int] = {}  # the watermark to which each bucket has been advanced
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
         events = joined_blobs([(r.place, bytes(r.rows)) for r in rows])
         yield self._advance(key[0], events, timerValues.getCurrentWatermarkInMs())
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:
-        # Timers come after the rows and with the same watermark: what it releases has been released with them.
+        # Timers come after the rows, with the same watermark, so a bucket with rows has already released its events.
         watermark = timerValues.getCurrentWatermarkInMs()
         if self._advanced.get(key[0]) != watermark:
             yield self._advance(key[0], None, watermark)
 
     def _advance(self, number: int, events: pa.Table | None, watermark: int) -> Row:
-        """Takes the new events in, evaluates those that the watermark has passed, and keeps the rest waiting."""
+        """Adds the new events, evaluates the events that the watermark has passed, and keeps the others waiting."""
         self._advanced[number] = watermark
         bucket = self._load()
         if watermark < bucket.released:
             raise EngineError(
-                "the stream was said to be alone, but another watermark holds its own back: leave out alone=True, and "
+                "alone=True was given, but another watermark holds this stream's watermark back: leave it out, and "
                 "start with a new checkpointLocation"
             )
         came = bucket.take_in(events, _passed(watermark))
@@ -132,14 +132,14 @@ class BucketProcessor(StatefulProcessor):
 
 
 def run_late(travelling: DataFrame, schema: T.StructType) -> DataFrame:
-    """The travelling events that came after the watermark had passed them."""
+    """The events that came after the watermark had passed them."""
     packed = compacted(travelling).mapInArrow(Packer(1), PACKED)
     told = packed.groupBy("bucket").transformWithState(LateProcessor(), "rows binary", "Append", "EventTime")
     return told.mapInArrow(UnpackRows(arrow_schema(schema)), schema)
 
 
 class LateProcessor(StatefulProcessor):
-    """Passes on the events that came too late; it keeps no state but needs the watermark."""
+    """Returns the events that came too late; it keeps no state, but it needs the watermark."""
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         pass
@@ -154,12 +154,12 @@ class LateProcessor(StatefulProcessor):
 
 
 def _passed(watermark: int) -> int:
-    """The time up to which events are final. Before the first watermark nothing is."""
+    """The time up to which events are final. Before the first watermark, no event is."""
     return watermark * _MICROS if watermark > 0 else int(np.iinfo(np.int64).min)
 
 
 class Came(NamedTuple):
-    """The new events of a bucket: those with a time, those without, and how many of the first were late."""
+    """Counts of the new events of a bucket: those with a time, those without, and how many of the former were late."""
 
     relevant: int
     without_time: int
@@ -168,16 +168,16 @@ class Came(NamedTuple):
 
 @dataclass
 class Bucket:
-    """The events that wait for the watermark, the running query behind it, and the timer that is set."""
+    """The events that wait for the watermark, the running query over the earlier ones, and the timer that is set."""
 
     recipe: Recipe
     running: RunningQuery
     waiting: pa.Table | None = None
     timer: int | None = None
-    released: int = 0  # the time, in milliseconds, up to which events were taken to be final before Spark said so
+    released: int = 0  # the time, in milliseconds, up to which events were treated as final ahead of Spark's watermark
 
     def take_in(self, events: pa.Table | None, passed: int) -> Came:
-        """Adds new events to those that wait; those without a time and those that came too late are left out."""
+        """Adds new events to those that wait, except those without a time and late ones; all of them are counted."""
         if events is None:
             return Came(0, 0, 0)
         without_time = events.column(TIME).null_count
@@ -192,13 +192,13 @@ class Bucket:
 
     @property
     def latest(self) -> int:
-        """The time of the latest event that waits, in milliseconds; 0 where none does."""
+        """The time of the latest waiting event, in milliseconds; 0 if no event waits."""
         if self.waiting is None or not len(self.waiting):
             return 0
         return int(as_integers(self.waiting.column(TIME)).max()) // _MICROS
 
     def release(self, passed: int) -> pa.Table | None:
-        """The rows of the matches that end in the events up to this time; None where none are released."""
+        """Evaluates the events up to this time and returns the rows of matches; None if no event is released."""
         if self.waiting is None or not len(self.waiting):
             return None
         ready = as_integers(self.waiting.column(TIME)) <= passed
@@ -209,14 +209,14 @@ class Bucket:
         return self.running.push(self.recipe.stream(in_order(released)))
 
     def next_timer(self, watermark: int) -> int | None:
-        """The time to be woken at, in milliseconds, where a timer must be set that is not set yet."""
+        """The time for a new timer, in milliseconds; None if none is needed or a timer is already set."""
         times = [] if self.running.next_due is None else [self.running.next_due]
         if self.waiting is not None and len(self.waiting):
             times.append(int(as_integers(self.waiting.column(TIME)).min()))
         if times:
             due = -(-min(times) // _MICROS)
         elif self.recipe.choice.plan is not None and self.recipe.window and self.running.open and watermark > 0:
-            due = watermark + self.recipe.window // _MICROS + 1  # by then all that is open has expired
+            due = watermark + self.recipe.window // _MICROS + 1  # by then all open partial matches have expired
         else:
             return None
         if self.timer is not None and watermark < self.timer <= due:
@@ -228,7 +228,7 @@ class Bucket:
         parts: Parts = {"timer": self.timer, "released": self.released, **put_under("running", self.running.parts())}
         if self.waiting is not None and len(self.waiting):
             parts["waiting"] = self.waiting.combine_chunks()
-        # Spark takes 40 ms to hand a megabyte over and back, and writes it to disk; to compress it takes 3.
+        # Spark takes 40 ms to send a megabyte there and back, and writes it to disk; compressing it takes 3 ms.
         return sealed(_KIND, made_by, parts, compressed=True)
 
     @classmethod
@@ -243,7 +243,7 @@ class Bucket:
 
 @dataclass(frozen=True)
 class UnpackRows:
-    """`mapInArrow` function: blobs to the rows in them, with these columns."""
+    """`mapInArrow` function: turns blobs into the rows in them, with these columns."""
 
     schema: pa.Schema
 

@@ -1,4 +1,4 @@
-"""Spark's types as Arrow's and back. PySpark's own functions for it change their parameters between versions."""
+"""Maps Spark's types to Arrow's and back. PySpark has functions for it, but their parameters change with versions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SIMPLE: list[tuple[type[T.DataType], pa.DataType]] = [
 
 
 def arrow_schema(spark: T.StructType) -> pa.Schema:
-    """The columns as Arrow has them; raises DataError for one that cannot be handed to Python."""
+    """The columns with their Arrow types; raises DataError for a column that cannot be handed to Python."""
     return pa.schema([pa.field(f.name, _arrow(f.dataType, f.name)) for f in spark.fields])
 
 
@@ -49,7 +49,7 @@ def _arrow(type_: T.DataType, column: str) -> pa.DataType:
 
 
 def spark_schema(arrow: pa.Schema) -> T.StructType:
-    """The columns of a result as Spark has them: times in microseconds, what is always NULL as text."""
+    """The columns of a result with Spark's types: times are in microseconds; a column of only NULLs is a string."""
     return T.StructType([T.StructField(f.name, _spark(f.type)) for f in arrow])
 
 

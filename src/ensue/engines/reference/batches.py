@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ensue.data.budget import Budget
 from ensue.data.complex_events import ComplexEvents
 from ensue.data.envelope import Parts
 from ensue.data.events import EventStream, one_chunk
@@ -25,9 +28,12 @@ class ReferenceEngine:
     event or by `pass_time`.
     """
 
-    def __init__(self, checked: Checked, tick: int | None, progress: Progress | None = None) -> None:
+    def __init__(
+        self, checked: Checked, tick: int | None, progress: Progress | None = None, budget: Budget | None = None
+    ) -> None:
         self._checked = checked
         self._progress = progress
+        self._budget = budget or Budget()
         self._deadline = deadline_of(checked.query.pattern)
         self._wait = 0 if self._deadline is None else Window(time=self._deadline.high).ticks(tick)
         window = peel_windows(checked.query.pattern)[1].ticks(tick)
@@ -54,13 +60,16 @@ class ReferenceEngine:
         before = self.open
         self._events = events if self._events is None else _joined(self._events, events)
         if self._deadline is None:
-            found = evaluate(self._checked, self._events, self._progress)
+            found = evaluate(self._checked, self._events, self._progress, budget=self._budget)
             found = found.in_order(np.flatnonzero(found.end >= before)).shifted(self._first)
         else:
             found = self._due(int(events.times[-1]), self._deadline) if len(events) else ComplexEvents.of(())
         if len(events):
             self._let_go(int(events.times[-1]))
         return found
+
+    def parts(self, events: EventStream) -> Iterator[ComplexEvents]:
+        yield self.push(events)
 
     def pass_time(self, time: int) -> ComplexEvents:
         """Lets go of what windows have left behind by then, and gives what has waited for a deadline."""
@@ -74,7 +83,7 @@ class ReferenceEngine:
         self._passed = time if before is None else max(time, before)
         if self._events is None or not len(self._events):
             return ComplexEvents.of(())
-        found = evaluate(self._checked, self._events, self._progress, passed=self._passed)
+        found = evaluate(self._checked, self._events, self._progress, passed=self._passed, budget=self._budget)
         if before is not None:
             tick = self._events.tick or 1
             waited = [deadline.contains((before - int(t)) * tick) for t in self._events.times[found.end]]

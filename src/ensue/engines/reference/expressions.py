@@ -8,15 +8,17 @@ import operator
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any
 
 import pyarrow as pa
 
 from ensue.data.events import EventStream
-from ensue.data.schema import Kind, timestamp_literal, value_type
+from ensue.data.schema import Kind, ValueType, timestamp_literal, value_type
+from ensue.engines.reference.scalar_functions import MEANINGS, aligned, as_computed, as_typed, nan_last
 from ensue.language import ast
-from ensue.logic.functions import AGGREGATES, FUNCTIONS, aligned, as_computed, nan_last
+from ensue.logic.functions import AGGREGATES
 from ensue.logic.scope import aggregates_of, chosen_of, last_of
 from ensue.logic.types import Typing
 
@@ -116,7 +118,8 @@ class Expressions:
 
     def __init__(self, events: Events) -> None:
         self.events = events
-        self.typing = Typing(events.stream.schema)
+        self._typing = Typing(events.stream.schema)
+        self._types: dict[ast.Expression, ValueType | None] = {}
 
     def holds_for_every_choice(
         self, f: ast.Expression, sets: Mapping[str, Collection[int]], single: Mapping[str, int]
@@ -137,8 +140,7 @@ class Expressions:
             case ast.Literal():
                 return e.value
             case ast.DurationLiteral():
-                length = e.duration.nanoseconds()
-                return int(length) if length.denominator == 1 else length
+                return int(e.duration.nanoseconds())  # the parser takes whole ones only
             case ast.Name():
                 assert scope.here is not None
                 return self.events.value(e.name, scope.here)
@@ -186,14 +188,23 @@ class Expressions:
             scalar = timestamp_literal(str(literal.value))
             assert scalar is not None
             return scalar.value * ast.NANOSECONDS[scalar.type.unit]
-        function = FUNCTIONS[e.function]
+        meaning = MEANINGS[e.function]
         values = [self.value(a, scope) for a in e.arguments]
-        if not function.lenient and any(v is None for v in values):
+        if not meaning.lenient and any(v is None for v in values):
             return None
-        if function.zoned:
-            type_ = self.typing.infer(e.arguments[0])
-            values.append(getattr(type_.arrow, "tz", None) if type_ else None)
-        return function.compute(*(values if function.same_kind else map(as_computed, values)))
+        if not meaning.exact:
+            values = list(map(as_computed, values))
+        if meaning.zoned:
+            first = self._type(e.arguments[0])
+            values.append(None if first is None else getattr(first.arrow, "tz", None))
+        type_ = self._type(e)
+        value = meaning.compute(*values)
+        return value if type_ is None else as_typed(value, type_)
+
+    def _type(self, e: ast.Expression) -> ValueType | None:
+        if e not in self._types:
+            self._types[e] = self._typing.infer(e)
+        return self._types[e]
 
     def _look_back(self, e: ast.Call, scope: Scope) -> Any:
         term, *steps = e.arguments
@@ -244,11 +255,19 @@ def aggregate(function: str, values: list[Any]) -> Any:
 
 
 def _float_sum(values: list[Any]) -> float:
-    """Exact up to the last rounding; what overflows or has infinities is as floats have it."""
+    """Exact up to the one rounding at the end, so in any order; what lies beyond the floats is an infinity."""
+    floats = [float(v) for v in values]
+    unbounded = [v for v in floats if not math.isfinite(v)]
+    if unbounded:
+        return sum(unbounded)
     try:
-        return math.fsum(values)
-    except (OverflowError, ValueError):
-        return float(sum(map(float, values)))
+        return math.fsum(floats) + 0.0
+    except OverflowError:  # it may be that only a part of the sum is too large
+        exact = sum(map(Fraction, floats))
+    try:
+        return float(exact)
+    except OverflowError:
+        return math.copysign(math.inf, exact)
 
 
 def binary(symbol: str, left: Any, right: Any) -> Any:
@@ -277,9 +296,9 @@ def binary(symbol: str, left: Any, right: Any) -> Any:
 
 def _remainder(left: Any, right: Any) -> Any:
     """With the sign of the dividend, as in SQL."""
-    if isinstance(left, float):
+    if isinstance(left, float) or isinstance(right, float):
         return math.fmod(left, right) if math.isfinite(left) else math.nan
-    return int(math.copysign(1, left)) * (abs(left) % abs(right))
+    return _fits(int(math.copysign(1, left)) * (abs(left) % abs(right)))
 
 
 def _fits(value: Any) -> Any:

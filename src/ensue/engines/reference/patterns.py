@@ -15,7 +15,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 
+from ensue.data.budget import Budget
 from ensue.engines.reference.expressions import Events, Expressions
+from ensue.engines.reference.tally import Tally
 from ensue.language import ast
 from ensue.logic.classify import conjunction, conjuncts_of
 from ensue.logic.scope import (
@@ -64,14 +66,27 @@ class ComplexEvent:
 
 
 ComplexEvents = frozenset[ComplexEvent]
+#: The complex events of these are some of their parts', or were kept before.
+_SOME_OF_BODY = (
+    ast.Filter,
+    ast.Within,
+    ast.Or,
+    ast.And,
+    ast.Optional,
+    ast.Unless,
+    ast.NotAfter,
+    ast.Select,
+    ast.Iteration,
+)
 
 
 class Patterns:
     """The meaning of patterns over one substream: `Patterns(events, substream).of(p)`."""
 
-    def __init__(self, events: Events, substream: Sequence[int]) -> None:
+    def __init__(self, events: Events, substream: Sequence[int], tally: Tally | None = None) -> None:
         self.events = events
         self.positions = substream
+        self._tally = tally or Tally(Budget())
         self.expressions = Expressions(events)
         self._known: dict[tuple[ast.Pattern, tuple[tuple[str, int | None], ...]], ComplexEvents] = {}
 
@@ -80,7 +95,7 @@ class Patterns:
         needed = {x: (outside or {})[x] for x in free(p)}
         key = (p, tuple(sorted(needed.items())))
         if key not in self._known:
-            self._known[key] = frozenset(self._with_valuations(p, needed))
+            self._known[key] = self._tally.kept(self._with_valuations(p, needed), new=not isinstance(p, _SOME_OF_BODY))
         return self._known[key]
 
     def _with_valuations(self, p: ast.Pattern, outside: Environment) -> Iterator[ComplexEvent]:
@@ -194,7 +209,8 @@ class Patterns:
             longer: dict[Told, set[ComplexEvent]] = defaultdict(set)
             for told, so_far in many.items():
                 for tells, once in self._round(p, env, told).items():
-                    longer[tells].update(self._join(so_far, once, p.contiguous, p.gap))
+                    joined = self._join(so_far, once, p.contiguous, p.gap)
+                    longer[tells] |= self._tally.kept(joined, new=True)
             many = {told: found for told, found in longer.items() if found}
             rounds += 1
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 
+from ensue.data.budget import Budget
 from ensue.data.complex_events import ComplexEvents
 from ensue.data.events import EventStream
 from ensue.data.partitions import substreams_of
 from ensue.engines.reference.expressions import Events
 from ensue.engines.reference.patterns import ComplexEvent, Patterns, select
+from ensue.engines.reference.tally import Tally
 from ensue.language import ast
 from ensue.logic.check import Checked
 from ensue.logic.outputs import projected
@@ -18,7 +20,12 @@ Progress = Callable[[int, int], None]
 
 
 def evaluate(
-    checked: Checked, stream: EventStream, progress: Progress | None = None, *, passed: int | None = None
+    checked: Checked,
+    stream: EventStream,
+    progress: Progress | None = None,
+    *,
+    passed: int | None = None,
+    budget: Budget | None = None,
 ) -> ComplexEvents:
     """The complex events that a query reports, in the order of their ends.
 
@@ -33,8 +40,12 @@ def evaluate(
     events = Events(stream, substreams, passed)
     by_end: dict[int, list[ComplexEvent]] = defaultdict(list)
     partition_of: dict[int, int] = {}
+    budget = budget or Budget()
+    tally, kept = Tally(budget), Tally(budget)
     for number, substream in enumerate(substreams):
-        for c in Patterns(events, substream).of(query.pattern):
+        found = Patterns(events, substream, tally).of(query.pattern)
+        tally.release()  # but what was found, which is counted now
+        for c in kept.counted(found, new=True):
             by_end[c.end].append(c)
             partition_of[c.end] = number
         if progress is not None:

@@ -1,0 +1,54 @@
+"""Aggregates over the events that a variable marks in each match: for conditions on whole matches and for result items."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+
+from ensue.columns.aggregates import aggregate
+from ensue.columns.evaluation import evaluated, named_by_text
+from ensue.data.complex_events import Marks, Positions
+from ensue.data.events import integers
+from ensue.language import ast
+from ensue.language.printer import print_expression
+from ensue.logic.scope import named_in
+
+#: The values of an attribute at some positions.
+ValuesAt = Callable[[str, Positions], pa.Array]
+
+
+def aggregated(e: ast.Call, marks_of: Callable[[str], Marks], values_at: ValuesAt) -> pa.Array:
+    """What the aggregate comes to in each match.
+
+    It runs over the set of one variable. Others that it speaks of mark one event in each match, whose values go with
+    every event of the set.
+    """
+    (argument,) = e.arguments
+    if isinstance(argument, ast.Name):
+        return integers(np.diff(marks_of(argument.name).offsets))
+    marks = {x: marks_of(x) for x in sorted(named_in(argument))}
+    variable = next((x for x, m in marks.items() if not _is_single(m)), next(iter(marks)))
+    if e.function in ("first", "last"):
+        marks[variable] = _only(e.function, marks[variable])
+    offsets = marks[variable].offsets
+    match_of = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    columns = {}
+    for term in ast.find(argument, ast.Attribute):
+        positions = marks[term.variable].positions
+        columns[print_expression(term)] = values_at(
+            term.name, positions if term.variable == variable else positions[match_of]
+        )
+    return aggregate(e.function, evaluated(named_by_text(argument), columns, len(match_of)), offsets)
+
+
+def _is_single(marks: Marks) -> bool:
+    return bool((np.diff(marks.offsets) == 1).all())
+
+
+def _only(end: str, marks: Marks) -> Marks:
+    """The first or the last event of each set, so that others need not be looked at."""
+    full = marks.offsets[1:] > marks.offsets[:-1]
+    places = marks.offsets[:-1] if end == "first" else marks.offsets[1:] - 1
+    return Marks(np.concatenate([[0], np.cumsum(full)]), marks.positions[places[full]])

@@ -1,0 +1,243 @@
+"""How much memory a query may take: what it holds is noted where it grows, and past the budget there is one error.
+
+What is counted are arrays and tables as they grow, never single events. The budget is one for all threads of a query.
+The events themselves, which the user has in memory or which a file brings, are not counted.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from enum import Enum
+from functools import cached_property
+
+import pyarrow as pa
+
+from ensue.data.machine_memory import physical_memory, usual_budget
+from ensue.errors import EngineError
+
+#: The setting that holds for all queries for which nothing is said.
+VARIABLE = "ENSUE_MEMORY"
+#: With less, not even the first arrays of a query fit.
+LEAST = 16 << 20
+#: What is counted takes this much more: what allocators keep to spare, and what is made in passing.
+_SPARE = 1.125
+_UNITS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
+_SHOWN = ("bytes", "KB", "MB", "GB", "TB", "PB", "EB")
+#: A number with more digits is shown by these alone.
+_DIGITS = 15
+
+
+class Large(Enum):
+    """What can take much memory, in words; the count stands in the braces."""
+
+    ENDING = "{} matches end at one event"
+    JUDGED = "{} matches end at one event, before it is decided which of them the query reports"
+    CHOICES = "a condition has {} choices of events to hold for in one match"
+    MATCHES = "{} matches"
+    TOOK_PART = "{} events took part in the matches, counted at each end of a match"
+    OPEN = "{} nodes hold the open partial matches"
+    KEYS = "{} keys of PARTITION BY are known"
+    WAITING = "{} matches wait for their deadline"
+    EVENTS = "{} events are kept, since matches to come may show them"
+    TASK = "{} events came to one task"
+    PARTS = "{} complex events of the pattern and its parts, as the reference evaluates it"
+    TABLE = "{} matches, with their events, as a table"
+    PROGRAMS = "{} states of the automaton are told apart"
+
+
+Advice = Callable[[Large], list[str]]
+
+
+def no_advice(_: Large) -> list[str]:
+    return []
+
+
+class Budget:
+    """So many bytes for one query, and what it holds of them. `advice` says what to write instead."""
+
+    def __init__(self, limit: int | None = None, advice: Advice = no_advice) -> None:
+        self._given = limit
+        self._advice = advice
+        self._held: dict[Large, int] = defaultdict(int)
+        self._counts: dict[Large, float] = defaultdict(float)
+        self._lock = threading.Lock()
+
+    @classmethod
+    def of(cls, memory: str | int | None, advice: Advice = no_advice) -> Budget:
+        """What was asked for, or what the environment says, which is told at once if it is no amount."""
+        said = memory is not None or os.environ.get(VARIABLE, "").strip()
+        return cls(memory_of(memory) if said else None, advice)
+
+    @cached_property
+    def limit(self) -> int:
+        """Asked only where something grows: a small query need not look at the machine."""
+        return memory_of(None) if self._given is None else self._given
+
+    @property
+    def left(self) -> int:
+        return int(self.limit / _SPARE) - sum(self._held.values())
+
+    def holder(self) -> Holder:
+        """What one engine, or one thread, holds of it."""
+        return Holder(self)
+
+    def anew(self) -> Budget:
+        """The same budget with nothing held."""
+        return Budget(self._given, self._advice)
+
+    def check(self, what: Large, size: float, count: float) -> None:
+        """Raises the error where so much more would not fit."""
+        needed = (sum(self._held.values()) + size) * _SPARE
+        if needed > LEAST and needed > self.limit:
+            raise self._exceeded(what, size, count)
+
+    def _exceeded(self, what: Large, size: float, count: float) -> EngineError:
+        """The error that says what is large, with so much more of this: the largest part of all that is held."""
+        sizes, counts = {**self._held}, {**self._counts}
+        sizes[what] = sizes.get(what, 0) + size
+        counts[what] = counts.get(what, 0) + count
+        largest = max(sizes, key=lambda w: sizes[w])
+        needed = sum(sizes.values()) * _SPARE
+        said = largest.value.format(shown_count(counts[largest]))
+        most = shown_size(self.limit)
+        message = f"the query needs at least {shown_size(needed)} of memory and may take {most}: {said}"
+        # The size of a table is known; most other things would go on to grow.
+        more = self._more(needed) if what is Large.TABLE else []
+        return EngineError(message + _hint([*self._advice(largest), *more]))
+
+    def refused(self, what: Large, count: float) -> EngineError:
+        """The error where it is not memory but time that nobody has."""
+        return EngineError(f"the query would take too long: {what.value.format(shown_count(count))}{self._hint(what)}")
+
+    def _hint(self, what: Large) -> str:
+        return _hint(self._advice(what))
+
+    def _more(self, needed: float) -> list[str]:
+        """Advises a larger budget if the machine has it."""
+        enough = 1.25 * needed
+        if not enough < physical_memory() / 2:
+            return []
+        return [f"memory='{shown_size(_rounded_up(enough))}' if the machine has it to spare"]
+
+    @contextmanager
+    def telling(self) -> Iterator[None]:
+        """What NumPy and Arrow say of memory that they do not get, as the one error."""
+        try:
+            yield
+        except (MemoryError, pa.ArrowCapacityError) as e:
+            raise self._ran_out(e) from None
+
+    def _ran_out(self, e: Exception) -> EngineError:
+        sizes = {**self._held}
+        largest = max(sizes, key=lambda w: sizes[w], default=None)
+        said, advice = "", []
+        if largest is not None and sizes[largest]:
+            said = f"; most of it holds what is large here: {largest.value.format(shown_count(self._counts[largest]))}"
+            advice = self._advice(largest)
+        if isinstance(e, pa.ArrowCapacityError):
+            return EngineError(f"a column of the result is larger than an Arrow array can be: {e}" + _hint(advice))
+        message = f"the process got no more memory, though the query may take {shown_size(self.limit)}"
+        return EngineError(f"{message}{said}" + _hint([*advice, "a smaller memory='...', so that it is told earlier"]))
+
+
+class Holder:
+    """What one part of a query holds; what it holds anew takes the place of what it held of the same kind."""
+
+    def __init__(self, budget: Budget) -> None:
+        self.budget = budget
+        self._sizes: dict[Large, int] = defaultdict(int)
+        self._counts: dict[Large, float] = defaultdict(float)
+
+    def hold(self, what: Large, size: int, count: float) -> None:
+        """Notes that it holds so much; raises the error where that is too much with all that others hold."""
+        budget = self.budget
+        more, counted = size - self._sizes[what], count - self._counts[what]
+        with budget._lock:
+            if more > 0:
+                budget.check(what, more, counted)
+            budget._held[what] += more
+            budget._counts[what] += counted
+        self._sizes[what], self._counts[what] = size, count
+
+    def room(self, what: Large) -> int:
+        """How much it could hold of this kind."""
+        return self.budget.left + self._sizes[what]
+
+    def check(self, what: Large, size: float, count: float) -> None:
+        """Raises the error where it could not hold so much of this kind."""
+        self.budget.check(what, size - self._sizes[what], count - self._counts[what])
+
+
+def _hint(advice: list[str]) -> str:
+    return "\n  hint: " + "\n    or: ".join(advice) if advice else ""
+
+
+# ---------------------------------------------------------------- amounts of memory
+
+
+def memory_of(asked: str | int | None, environment: Mapping[str, str] = os.environ) -> int:
+    """What was asked for in bytes; else what the environment says; else a part of what the machine has.
+
+    >>> memory_of("512 MB"), memory_of("1.5g"), memory_of(1 << 30)
+    (536870912, 1610612736, 1073741824)
+    """
+    if asked is not None:
+        return _bytes_of(asked, f"memory={asked!r}")
+    said = environment.get(VARIABLE, "").strip()
+    return _bytes_of(said, f"{VARIABLE}={said!r}") if said else usual_budget()
+
+
+def _bytes_of(asked: str | int, named: str) -> int:
+    wanted = "say memory='512 MB', or a number of bytes"
+    if isinstance(asked, str):
+        parts = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", asked, re.IGNORECASE)
+        if parts is None:
+            raise EngineError(f"{named} is no amount of memory: {wanted}")
+        size = int(float(parts[1]) * 1024 ** _UNITS[parts[2].upper()])
+    elif isinstance(asked, int) and not isinstance(asked, bool):
+        size = asked
+    else:
+        raise EngineError(f"{named} is no amount of memory: {wanted}")
+    if size < LEAST:
+        raise EngineError(f"{named} is too little for any query: it must be {shown_size(LEAST)} or more")
+    return size
+
+
+def shown_size(size: float) -> str:
+    """
+    >>> shown_size(512 << 20), shown_size(1.5 * 2**30), shown_size(2.0**100)
+    ('512 MB', '1.5 GB', '10^21 GB')
+    """
+    power = 0
+    while power < len(_SHOWN) - 1 and size >= 1000:
+        size /= 1024
+        power += 1
+    if size >= 1000:
+        return f"10^{round(math.log10(size)) + 9} GB" if size < math.inf else "10^300 GB"
+    text = f"{size:.0f}" if size >= 100 or power == 0 else f"{size:.1f}".removesuffix(".0")
+    return f"{text} {_SHOWN[power]}"
+
+
+def shown_count(count: float) -> str:
+    """
+    >>> shown_count(1_234_567), shown_count(2.0**59), shown_count(float("inf"))
+    ('1,234,567', 'about 5.8 * 10^17', 'more than 10^300')
+    """
+    if count < 10**_DIGITS:
+        return f"{int(count):,}"
+    if count > 1e300:
+        return "more than 10^300"
+    power = math.floor(math.log10(count))
+    return f"about {count / 10**power:.1f} * 10^{power}"
+
+
+def _rounded_up(size: float) -> float:
+    """To a whole number of the unit that it is shown in."""
+    unit = 1024 ** int(math.log(size, 1024)) if size >= 1 else 1
+    return math.ceil(size / unit) * unit

@@ -1,0 +1,93 @@
+"""How much memory this process may have: what the machine has, its container, and the process's own limits."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+_ROOT = Path("/")
+#: Where nothing says how much there is.
+_ASSUMED = 8 << 30
+#: A group without a limit says so with a number near 2^63, or with a word.
+_NO_LIMIT = 1 << 60
+#: A query takes this part of the whole by default, and no more than this part of what is left now.
+_PART_OF_ALL, _PART_OF_THE_REST = 4, 2
+_LEAST = 32 << 20
+
+
+def usual_budget(root: Path = _ROOT) -> int:
+    """A quarter of the memory that this process may have, and at most half of what is left of it now."""
+    sizes, left = _sizes(root)
+    limit, taken = _address_space(root)
+    sizes += [limit] if limit is not None else []
+    left += [limit - taken] if limit is not None else []
+    part = min(sizes or [_ASSUMED]) // _PART_OF_ALL
+    return max(_LEAST, min(part, *(rest // _PART_OF_THE_REST for rest in left)) if left else part)
+
+
+def physical_memory(root: Path = _ROOT) -> int:
+    """What the machine, or the container, has in all."""
+    return min(_sizes(root)[0] or [_ASSUMED])
+
+
+def _sizes(root: Path) -> tuple[list[int], list[int]]:
+    """The sizes of what there is, and of what is left of it, as far as they are known."""
+    said = _numbers_of(root / "proc/meminfo")
+    sizes = [said["MemTotal"] << 10] if "MemTotal" in said else _from_sysconf()
+    left = [said["MemAvailable"] << 10] if "MemAvailable" in said else []
+    return [*sizes, *_limits_of_groups(root)], left
+
+
+def _from_sysconf() -> list[int]:
+    try:
+        return [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    except (AttributeError, ValueError, OSError):  # there is none on Windows
+        return []
+
+
+def _limits_of_groups(root: Path) -> Iterator[int]:
+    """The limits of the control groups that the process is in, and of those around them; both versions of them."""
+    for line in _text_of(root / "proc/self/cgroup").splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controllers == "":
+            top, file = root / "sys/fs/cgroup", "memory.max"
+        elif "memory" in controllers.split(","):
+            top, file = root / "sys/fs/cgroup/memory", "memory.limit_in_bytes"
+        else:
+            continue
+        group = top / path.strip("/")
+        # Inside a container the group is at the top, whatever the path says that it has outside.
+        for folder in dict.fromkeys([group, *group.parents, top]):
+            text = _text_of(folder / file).strip() if folder.is_relative_to(top) else ""
+            if text.isdigit() and int(text) < _NO_LIMIT:
+                yield int(text)
+
+
+def _address_space(root: Path) -> tuple[int | None, int]:
+    """How much address space the process may have, and how much it has taken; None where there is no limit."""
+    try:
+        import resource
+    except ImportError:  # there is none on Windows
+        return None, 0
+    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+    limit = None if soft in (resource.RLIM_INFINITY, -1) else soft
+    return limit, _numbers_of(root / "proc/self/status").get("VmSize", 0) << 10
+
+
+def _numbers_of(path: Path) -> dict[str, int]:
+    """The entries of a file with lines such as `MemTotal:  24663852 kB`."""
+    found = {}
+    for line in _text_of(path).splitlines():
+        name, _, value = line.partition(":")
+        first = value.split()[0] if value.split() else ""
+        if first.isdigit():
+            found[name] = int(first)
+    return found
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return ""

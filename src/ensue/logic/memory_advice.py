@@ -1,0 +1,96 @@
+"""What to write instead of a query that takes too much memory: only what the query does not have yet."""
+
+from __future__ import annotations
+
+from ensue.data.budget import Advice, Large
+from ensue.language import ast
+from ensue.language.printer import print_window
+from ensue.logic.classify import conjuncts_of
+from ensue.logic.comparisons import comparison
+from ensue.logic.scope import variables_of
+
+_BEST_OF_AN_END = (ast.Selector.NEXT, ast.Selector.LAST, ast.Selector.MAX)
+_FEWER_ROWS = "rows one by one (for row in matches), or tables a part at a time (matches.tables())"
+
+
+def advice_for(query: ast.Query, engine: str = "auto", *, on_spark: bool = False) -> Advice:
+    """`engine` is the one that was asked for."""
+
+    def advice(what: Large) -> list[str]:
+        given: list[str | None] = {
+            Large.ENDING: [_window(query), _limit(query), _selector(query), _fewer(query), _detect(query, on_spark)],
+            Large.MATCHES: [_window(query), _limit(query), _selector(query), _fewer(query), _detect(query, on_spark)],
+            Large.JUDGED: [_window(query), _keys(query), _plainer(query)],
+            Large.CHOICES: [_window(query), "a condition that speaks of fewer sets of events"],
+            Large.TOOK_PART: [_window(query), _keys(query)],
+            Large.OPEN: [_window(query), _keys(query)],
+            Large.KEYS: ["PARTITION BY attributes with fewer values"],
+            Large.WAITING: ["a shorter deadline", _limit(query)],
+            Large.EVENTS: [_window(query), _attributes(query)],
+            Large.TASK: ["more tasks: set spark.sql.shuffle.partitions higher"],
+            Large.PARTS: [_other_engine(engine), _keys(query), "fewer events at a time"],
+            Large.TABLE: [None if on_spark else _FEWER_ROWS, _shown(query)],
+            Large.PROGRAMS: [],
+        }[what]
+        return [text for text in given if text is not None]
+
+    return advice
+
+
+def _window(query: ast.Query) -> str:
+    window = next(ast.find(query.pattern, ast.Within), None)
+    if window is None:
+        return "a window: WITHIN 1 h, or WITHIN 100 EVENTS"
+    return f"a window tighter than WITHIN {print_window(window.window)}"
+
+
+def _limit(query: ast.Query) -> str | None:
+    return "LIMIT 10, for so many of the matches of each end" if query.limit is None else None
+
+
+def _selector(query: ast.Query) -> str | None:
+    chosen = [query.selector, *(s.selector for s in ast.find(query.pattern, ast.Select))]
+    if any(s in _BEST_OF_AN_END for s in chosen):
+        return None
+    return "SELECT NEXT, LAST or MAX, for the best of the matches of each end"
+
+
+def _fewer(query: ast.Query) -> str | None:
+    """Matches differ in the variables that are shown: with fewer of them, several become one."""
+    if query.items is None:
+        return "SELECT the variables you need in place of *: matches that agree in them are one"
+    return None
+
+
+def _shown(query: ast.Query) -> str | None:
+    whole = query.items is None or any(isinstance(i.expression, ast.Name) for i in query.items)
+    return "SELECT count(x), first(x.a) or another value in place of whole events" if whole else None
+
+
+def _detect(query: ast.Query, on_spark: bool) -> str | None:
+    if on_spark or query.limit is not None:
+        return None
+    return "Query.detect, for the events that end a match and took part in one, without the matches"
+
+
+def _keys(query: ast.Query) -> str | None:
+    return None if query.partition else "PARTITION BY what the events of a match have in common"
+
+
+def _plainer(query: ast.Query) -> str | None:
+    """A comparison with one event on each side is checked while a match grows, and not when it is whole."""
+    said = [c for f in ast.find(query.pattern, ast.Filter) for c in conjuncts_of(f.condition)]
+    if any(len(variables_of(c)) > 1 and comparison(c) is None for c in said):
+        return "comparisons with one event on each side, as x.a < y.a + 1 for x.a - y.a < 1: they are checked earlier"
+    return None
+
+
+def _attributes(query: ast.Query) -> str | None:
+    whole = query.items is None or any(isinstance(i.expression, ast.Name) for i in query.items)
+    return "SELECT x.a, the attributes you need, in place of whole events" if whole else None
+
+
+def _other_engine(engine: str) -> str | None:
+    if engine == "reference":
+        return "engine='auto', which need not write out the parts of a pattern"
+    return "another way to say it: explain tells what makes the reference evaluate it"
