@@ -7,6 +7,7 @@ What is chosen does not depend on that: arguments of several types are compared 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -129,4 +130,4 @@ def _ticks(value: Value, step: int) -> Value:
 
 
 def _wide_ticks(value: Value, step: int) -> Value:
-    return pc.multiply(as_ticks(value).cast(_WIDE), pa.scalar(step, pa.int64()).cast(pa.decimal128(10, 0)))
+    return pc.multiply(as_ticks(value).cast(_WIDE), pa.scalar(Decimal(step), pa.decimal128(10, 0)))
