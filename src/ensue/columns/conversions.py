@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ensue.columns.raw_arrays import Floats, Value, array_of, as_array, missing, nulls, raw
 from ensue.data.schema import Kind, is_short_decimal, value_type
