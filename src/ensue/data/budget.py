@@ -37,7 +37,7 @@ class Large(Enum):
     """What can take much memory, in words; the count stands in the braces."""
 
     ENDING = "{} matches end at one event"
-    JUDGED = "{} matches end at one event, before it is decided which of them the query reports"
+    JUDGED = "{} matches or more end at one event, and it must be decided which of them the query reports"
     CHOICES = "a condition has {} choices of events to hold for in one match"
     MATCHES = "{} matches"
     TOOK_PART = "{} events took part in the matches, counted at each end of a match"
@@ -48,7 +48,7 @@ class Large(Enum):
     TASK = "{} events came to one task"
     PARTS = "{} complex events of the pattern and its parts, as the reference evaluates it"
     TABLE = "{} matches, with their events, as a table"
-    PROGRAMS = "{} states of the automaton are told apart"
+    PROGRAMS = "{} or more states of the automaton must be followed at once"
 
 
 Advice = Callable[[Large], list[str]]
@@ -112,11 +112,9 @@ class Budget:
         return EngineError(message + _hint([*self._advice(largest), *more]))
 
     def refused(self, what: Large, count: float) -> EngineError:
-        """The error where it is not memory but time that nobody has."""
-        return EngineError(f"the query would take too long: {what.value.format(shown_count(count))}{self._hint(what)}")
-
-    def _hint(self, what: Large) -> str:
-        return _hint(self._advice(what))
+        """The error where time is what is lacking, or both."""
+        said = what.value.format(shown_count(count))
+        return EngineError(f"the query would take too long: {said}{_hint(self._advice(what))}")
 
     def _more(self, needed: float) -> list[str]:
         """Advises a larger budget if the machine has it."""

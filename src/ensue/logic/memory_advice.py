@@ -30,7 +30,7 @@ def advice_for(query: ast.Query, engine: str = "auto", *, on_spark: bool = False
             Large.TASK: ["more tasks: set spark.sql.shuffle.partitions higher"],
             Large.PARTS: [_other_engine(engine), _keys(query), "fewer events at a time"],
             Large.TABLE: [None if on_spark else _FEWER_ROWS, _shown(query)],
-            Large.PROGRAMS: [],
+            Large.PROGRAMS: ["fewer rounds in {n,m}, or a simpler pattern inside of them"],
         }[what]
         return [text for text in given if text is not None]
 
