@@ -104,7 +104,9 @@ QUERIES: list[Hostile] = [
         "A 100",
         "SELECT LAST * FROM S WHERE (A AS x FILTER x.v > LASTOF(x).v - 50)+ WITHIN 100 EVENTS",
     ),
-    Hostile("choices in a choice", "ABC 200", "SELECT MAX * FROM S WHERE LAST(A+ ; B) ; MAX(B+ ; C+) WITHIN 200 EVENTS"),
+    Hostile(
+        "choices in a choice", "ABC 200", "SELECT MAX * FROM S WHERE LAST(A+ ; B) ; MAX(B+ ; C+) WITHIN 200 EVENTS"
+    ),
     # Conditions between events.
     Hostile("values of each round", "A 400", SELECT + "(A AS x FILTER x.v > LASTOF(x).v)+"),
     Hostile("sums of two", "A 3000", SELECT + "A AS x ; A AS y ; A AS z FILTER x.v + y.v = z.v + 1 AND x.w <> y.w"),
@@ -139,13 +141,27 @@ QUERIES: list[Hostile] = [
     ),
     Hostile("three quakes", "quakes", SELECT + "S AS x ; S AS y ; S AS z WITHIN 7 d"),
     Hostile("a swarm", "quakes", SELECT + "(S AS x)+ ; S AS y FILTER y.mag > 5 WITHIN 1 d"),
-    Hostile("a swarm near a big one", "quakes", SELECT + f"(S AS x)+ ; S AS y FILTER y.mag > 5 AND {_near('x', 'y')} WITHIN 1 d"),
+    Hostile(
+        "a swarm near a big one",
+        "quakes",
+        SELECT + f"(S AS x)+ ; S AS y FILTER y.mag > 5 AND {_near('x', 'y')} WITHIN 1 d",
+    ),
     Hostile("aftershocks", "quakes", SELECT + "S AS m ; (S AS a FILTER a.mag < m.mag)+ FILTER m.mag > 4.5 WITHIN 1 d"),
     # Results that are larger than what they are made of.
     Hostile("a wide table", "AB 3000 wide", SELECT + "A AS x ; B AS y WITHIN 2000 EVENTS", then="arrow"),
-    Hostile("a wide frame", "AB 2000 wide", SELECT + "A AS x ; B AS y WITHIN 500 EVENTS", then="pandas", on_spark=False),
-    Hostile("the first rows", "AB 3000 wide", SELECT + "A AS x ; B AS y WITHIN 2000 EVENTS", then="repr", on_spark=False),
-    Hostile("a row at a time", "AB 3000 wide", SELECT + "A AS x ; B AS y WITHIN 2000 EVENTS", then="first row", on_spark=False),
+    Hostile(
+        "a wide frame", "AB 2000 wide", SELECT + "A AS x ; B AS y WITHIN 500 EVENTS", then="pandas", on_spark=False
+    ),
+    Hostile(
+        "the first rows", "AB 3000 wide", SELECT + "A AS x ; B AS y WITHIN 2000 EVENTS", then="repr", on_spark=False
+    ),
+    Hostile(
+        "a row at a time",
+        "AB 3000 wide",
+        SELECT + "A AS x ; B AS y WITHIN 2000 EVENTS",
+        then="first row",
+        on_spark=False,
+    ),
     Hostile("all rows in parts", "AB 2000 wide", SELECT + "A AS x ; B AS y WITHIN 500 EVENTS", then="tables"),
     Hostile("all positions", "AB 5000", SELECT + "A AS x ; B AS y", then="marks", on_spark=False),
 ]

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from ensue.data.budget import Holder, Large
 from ensue.errors import EngineError
 from ensue.kernels import evaluate
-from ensue.kernels.arena import USED, grown
+from ensue.kernels.arena import NODES_A_MOVE, NOTHING, USED, grown
 from ensue.kernels.counting import (
     BYTES_A_MATCH,
     BYTES_AN_EVENT,
@@ -25,6 +25,7 @@ from ensue.kernels.counting import (
     MATCHES_IN_ALL,
     MOST_MARKED,
     MOST_MATCHES,
+    TOTALS,
     new_counts,
 )
 from ensue.kernels.delivery import Delivery
@@ -93,7 +94,7 @@ class Forecast:
         """Counts the matches of a query with one clock, whose nodes are of another kind, from the batch's beginning."""
         again = evaluator.read_again(visits // _VISITS_AN_EVENT)
         if again is None:
-            return new_counts(0.0).totals
+            return np.zeros(TOTALS)
         reader, batch = again
         twin = evaluator.counting_twin(reader)
         twin.grow_partitions(len(reader.keys) if twin.rules.keyed else 1)
@@ -112,17 +113,18 @@ class Forecast:
 
 def _counted(twin: Evaluator, batch: Batch, report_from: int, visits: int) -> Totals:
     """Counts from the twin's present event on, as far as it gets with so many visits."""
-    counts, learned = new_counts(float(visits)), 0
+    counts, learned = new_counts(visits), 0
+    totals: Totals = counts.totals
     while True:
         status = twin.advance(batch, report_from, counts)
         learned += status == evaluate.NEEDS_PROGRAM
         tired = learned > _PROGRAMS or twin.programs.full or twin.arena.used[USED] > visits
         if tired or status in (evaluate.DONE, evaluate.NEEDS_OUTPUT):
-            return counts.totals
+            return totals
         try:
             twin.provide(status, batch)
         except EngineError:  # if the evaluator gets there it will say so itself
-            return counts.totals
+            return totals
 
 
 def _size(matches: float, marked: float) -> float:
@@ -140,9 +142,9 @@ def _go_on_from(evaluator: Evaluator, twin: Evaluator) -> None:
         np.array(known, dtype=np.int32)[places], old.slots.copy(), old.count.copy(), old.epoch.copy()
     )
     twin.grow_partitions(len(old.configuration))
-    twin.arena = grown(evaluator.arena, 2 * int(evaluator.arena.used[USED]) + evaluate.NODES_A_MOVE)
+    twin.arena = grown(evaluator.arena, 2 * int(evaluator.arena.used[USED]) + NODES_A_MOVE)
     twin.latest = evaluator.latest
     twin.progress[:] = 0
     for entry in (evaluate.CURSOR, evaluate.EPOCH):
         twin.progress[entry] = evaluator.progress[entry]
-    twin.progress[evaluate.NODE] = evaluate.NOTHING
+    twin.progress[evaluate.NODE] = NOTHING

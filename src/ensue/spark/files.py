@@ -100,7 +100,7 @@ def told_plainly() -> Iterator[None]:
 
 def _reason(said: str) -> str:
     """Our own error out of a worker's trace, what `raise_error` was told, or the first line that Spark says."""
-    ours = re.findall(r"ensue\.errors\.\w+: (.*)", said) or re.findall(
+    ours = re.findall(r"ensue\.errors\.\w+: (.*(?:\n  +(?:hint|or): .*)*)", said) or re.findall(
         r"\[USER_RAISED_EXCEPTION\] (.*?)(?: SQLSTATE: .*)?$", said, re.MULTILINE
     )
     return str(ours[0]) if ours else f"Spark: {said.strip().splitlines()[0]}"
