@@ -167,8 +167,8 @@ def _small_enough(value: bytes, what: str) -> bytes:
     if len(value) > _MOST_BYTES:
         size = shown_size(len(value))
         raise EngineError(
-            f"{what} of a bucket in one micro-batch: {size}, which is more than Spark takes. With more buckets= or smaller "
-            "micro-batches, each has less"
+            f"{what} of a bucket in one micro-batch: {size}, which is more than Spark takes. With more buckets= or "
+            "smaller micro-batches, each has less"
         )
     return value
 
