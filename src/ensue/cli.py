@@ -47,6 +47,10 @@ Time = Annotated[str, typer.Option(help="The time column.")]
 Type = Annotated[str | None, typer.Option(help="The column with each event's type.")]
 Unit = Annotated[str | None, typer.Option(help="The unit of an integer time column, such as ms.")]
 Tiebreak = Annotated[str | None, typer.Option(help="A column that orders events of equal time.")]
+Memory = Annotated[
+    str | None,
+    typer.Option(help="The memory that the query may take, such as '512 MB'; by default a part of the machine's."),
+]
 Master = Annotated[
     str | None, typer.Option(help="Where Spark runs, local[*] by default: all cores of this machine.", metavar="URL")
 ]
@@ -124,6 +128,7 @@ def run_command(
     engine: Annotated[
         str, typer.Option(help="The engine that evaluates the query: auto, automaton, reference, or spark.")
     ] = "auto",
+    memory: Memory = None,
     master: Master = None,
     format: Annotated[
         OutputFormat | None, typer.Option(help="The output's format; by default taken from the end of its name.")
@@ -142,11 +147,12 @@ def run_command(
         with _spark_frame(input, master) as frame:
             from ensue.spark.files import SparkMatches
 
-            _write(SparkMatches(made.run(frame, **from_spark)), output, wanted)
+            _write(SparkMatches(made.run(frame, memory=memory, **from_spark)), output, wanted)
         return
     events = _read_events(input)
     with _progress(events.num_rows) as report:
-        found = made.run(events, time=when, type=type, unit=unit, tiebreak=tiebreak, engine=engine, progress=report)
+        reading: Any = {"time": when, "type": type, "unit": unit, "tiebreak": tiebreak}
+        found = made.run(events, **reading, engine=engine, memory=memory, progress=report)
     _write(found, output, wanted)
 
 
@@ -229,8 +235,7 @@ def _write(found: Matches | SparkMatches, output: str | None, wanted: OutputForm
     if wanted is OutputFormat.table:
         write_text(f"{found!r}\n", output)
         return
-    tables = [found.to_arrow()] if isinstance(found, Matches) else found.tables()
-    count = write_tables(tables, output, wanted)
+    count = write_tables(found.tables(), output, wanted)
     where = "" if output in (None, "-") else f" in {output}"
     typer.echo(f"{count:,} match{'' if count == 1 else 'es'}{where}", err=True)
 
@@ -252,6 +257,7 @@ def _progress(events: int) -> Iterator[Any]:
 
 #: Options as the library's errors write them, and the options of the command line that they correspond to.
 _OPTIONS = {
+    "memory='": "--memory '",
     "time='...'": "--time",
     "time=None": "--no-time",
     "unit='ms'": "--unit ms",

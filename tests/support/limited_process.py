@@ -9,30 +9,28 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
-_MEGABYTE = 1 << 20
-#: What stands before the code: it sets the limit, and says in the end what was taken. The highest that the process has
-#: had in memory is its own: what its parent had before does not count.
+#: What stands before the code. It sets the limit, and says in the end how much memory there was at most. That is read
+#: from the process itself: what the system notes of a child begins with what its parent had when it made it.
 _BEFORE = """
-import atexit, json, os, resource, sys
+import atexit, json, os, resource
 
-def _kilobytes(entry):
+def memory_now(entry="VmRSS"):
+    '''Megabytes; VmHWM is the highest so far.'''
     with open("/proc/self/status") as status:
-        return next(int(line.split()[1]) for line in status if line.startswith(entry))
+        return next(int(line.split()[1]) for line in status if line.startswith(entry)) / 1024
 
 def measure_from_here():
-    \"\"\"What was taken before is no growth.\"\"\"
-    with open("/proc/self/clear_refs", "w") as file:
-        file.write("5")
+    '''Growth is counted from here on: what was loaded before is none.'''
     global _begin
-    _begin = _kilobytes("VmRSS")
-
-def _tell():
-    os.write({pipe}, json.dumps([_begin, _kilobytes("VmHWM")]).encode())
+    with open("/proc/self/clear_refs", "w") as file:
+        file.write("5")  # the highest so far is what there is now
+    _begin = memory_now()
 
 resource.setrlimit(resource.RLIMIT_AS, ({limit}, {limit}))
-_begin = _kilobytes("VmRSS")
-atexit.register(_tell)
+_begin = memory_now()
+atexit.register(lambda: os.write({pipe}, json.dumps(memory_now("VmHWM") - _begin).encode()))
 """
 
 
@@ -44,20 +42,20 @@ class Outcome:
     out: str
     err: str
     seconds: float
-    grown: float | None  # megabytes; None where the process could not say it any more
+    grown: float | None  # megabytes; None if the process could not say it any more
 
-    @property
-    def ended_well(self) -> bool:
-        return self.returned == 0
+    def __str__(self) -> str:
+        return f"returned {self.returned} after {self.seconds:.1f} s, grown by {self.grown} MB\n{self.out}\n{self.err}"
 
 
 def run_limited(code: str, *, megabytes: int, seconds: float) -> Outcome:
     """Runs the code with at most so much address space; after so many seconds it is killed.
 
-    The code may call `measure_from_here()` when all that it needs is loaded: what was in memory by then is no growth.
+    The code can import what the tests have in `tests/support`, and call `measure_from_here()` when all is loaded.
     """
     read, write = os.pipe()
-    program = _BEFORE.format(pipe=write, limit=megabytes * _MEGABYTE) + code
+    program = _BEFORE.format(pipe=write, limit=megabytes << 20) + code
+    folders = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
     began = time.perf_counter()
     with subprocess.Popen(
         [sys.executable, "-c", program],
@@ -66,6 +64,7 @@ def run_limited(code: str, *, megabytes: int, seconds: float) -> Outcome:
         text=True,
         pass_fds=(write,),
         start_new_session=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(folders)},
     ) as process:
         os.close(write)
         try:
@@ -77,8 +76,4 @@ def run_limited(code: str, *, megabytes: int, seconds: float) -> Outcome:
     taken = time.perf_counter() - began
     with os.fdopen(read) as pipe:
         said = pipe.read()
-    grown = None
-    if said:
-        begin, peak = json.loads(said)
-        grown = (peak - begin) / 1024
-    return Outcome(process.returncode, out, err, taken, grown)
+    return Outcome(process.returncode, out, err, taken, json.loads(said) if said else None)

@@ -23,9 +23,15 @@ Configuration = tuple[Subset, ...]
 
 #: The source of a run that starts at this very event.
 START = -1
+#: A program that moves more automaton states than this, in all subsets together, is refused: some hundred megabytes.
+MOST_STATES = 1 << 21
 
 
-@dataclass(frozen=True)
+class TooManyStates(Exception):
+    """An event would move more automaton states than there may be."""
+
+
+@dataclass(frozen=True, slots=True)
 class Move:
     """Extends the runs of slot `source`, or new runs, with a mark; mark 0 leaves the event unmarked.
 
@@ -74,9 +80,10 @@ class Determinizer:
             for state, transitions in automaton.outgoing.items()
         }
         self._steps: dict[tuple[Subset, int], list[tuple[int, int, Subset, bool]]] = {}
+        self.states = 0  # in the subsets of the steps that are remembered, all together
 
     def program(self, configuration: Configuration, word: int) -> Program:
-        """What an event of this class does to the runs of a configuration."""
+        """What an event of this class does to the runs of a configuration; raises TooManyStates."""
         targets: dict[Subset, list[Move]] = defaultdict(list)
         reported = []
         sources = [*enumerate(configuration), (START, frozenset({0}))]
@@ -110,6 +117,9 @@ class Determinizer:
                 (*done, frozenset(t for t in states if t in self._outgoing), not self._finals.isdisjoint(states))
                 for done, states in sorted(reached.items())
             ]
+            self.states += sum(1 + len(after) for _, _, after, _ in self._steps[key])
+            if self.states > MOST_STATES:
+                raise TooManyStates
         return self._steps[key]
 
     def idle(self, word: int) -> bool:
@@ -123,3 +133,4 @@ class Determinizer:
     def forget(self) -> None:
         """Drops the computed steps; they are computed again when needed."""
         self._steps.clear()
+        self.states = 0

@@ -37,7 +37,7 @@ class Large(Enum):
     """What can take much memory, in words; the count stands in the braces."""
 
     ENDING = "{} matches end at one event"
-    JUDGED = "{} matches end at one event, before it is decided which of them the query reports"
+    JUDGED = "{} matches or more end at one event, and it must be decided which of them the query reports"
     CHOICES = "a condition has {} choices of events to hold for in one match"
     MATCHES = "{} matches"
     TOOK_PART = "{} events took part in the matches, counted at each end of a match"
@@ -48,7 +48,7 @@ class Large(Enum):
     TASK = "{} events came to one task"
     PARTS = "{} complex events of the pattern and its parts, as the reference evaluates it"
     TABLE = "{} matches, with their events, as a table"
-    PROGRAMS = "{} states of the automaton are told apart"
+    PROGRAMS = "{} or more states of the automaton must be followed at once"
 
 
 Advice = Callable[[Large], list[str]]
@@ -61,9 +61,10 @@ def no_advice(_: Large) -> list[str]:
 class Budget:
     """So many bytes for one query, and what it holds of them. `advice` says what to write instead."""
 
-    def __init__(self, limit: int | None = None, advice: Advice = no_advice) -> None:
+    def __init__(self, limit: int | None = None, advice: Advice = no_advice, *, whose: str = "the query") -> None:
         self._given = limit
         self._advice = advice
+        self._whose = whose
         self._held: dict[Large, int] = defaultdict(int)
         self._counts: dict[Large, float] = defaultdict(float)
         self._lock = threading.Lock()
@@ -89,7 +90,7 @@ class Budget:
 
     def anew(self) -> Budget:
         """The same budget with nothing held."""
-        return Budget(self._given, self._advice)
+        return Budget(self._given, self._advice, whose=self._whose)
 
     def check(self, what: Large, size: float, count: float) -> None:
         """Raises the error where so much more would not fit."""
@@ -99,24 +100,23 @@ class Budget:
 
     def _exceeded(self, what: Large, size: float, count: float) -> EngineError:
         """The error that says what is large, with so much more of this: the largest part of all that is held."""
-        sizes, counts = {**self._held}, {**self._counts}
+        sizes: dict[Large, float] = {**self._held}
+        counts = {**self._counts}
         sizes[what] = sizes.get(what, 0) + size
         counts[what] = counts.get(what, 0) + count
         largest = max(sizes, key=lambda w: sizes[w])
         needed = sum(sizes.values()) * _SPARE
         said = largest.value.format(shown_count(counts[largest]))
         most = shown_size(self.limit)
-        message = f"the query needs at least {shown_size(needed)} of memory and may take {most}: {said}"
+        message = f"{self._whose} needs at least {shown_size(needed)} of memory and may take {most}: {said}"
         # The size of a table is known; most other things would go on to grow.
         more = self._more(needed) if what is Large.TABLE else []
         return EngineError(message + _hint([*self._advice(largest), *more]))
 
     def refused(self, what: Large, count: float) -> EngineError:
-        """The error where it is not memory but time that nobody has."""
-        return EngineError(f"the query would take too long: {what.value.format(shown_count(count))}{self._hint(what)}")
-
-    def _hint(self, what: Large) -> str:
-        return _hint(self._advice(what))
+        """The error where time is what is lacking, or both."""
+        said = what.value.format(shown_count(count))
+        return EngineError(f"{self._whose} would take too long: {said}{_hint(self._advice(what))}")
 
     def _more(self, needed: float) -> list[str]:
         """Advises a larger budget if the machine has it."""
@@ -142,7 +142,7 @@ class Budget:
             advice = self._advice(largest)
         if isinstance(e, pa.ArrowCapacityError):
             return EngineError(f"a column of the result is larger than an Arrow array can be: {e}" + _hint(advice))
-        message = f"the process got no more memory, though the query may take {shown_size(self.limit)}"
+        message = f"the process got no more memory, though {self._whose} may take {shown_size(self.limit)}"
         return EngineError(f"{message}{said}" + _hint([*advice, "a smaller memory='...', so that it is told earlier"]))
 
 
@@ -194,19 +194,21 @@ def memory_of(asked: str | int | None, environment: Mapping[str, str] = os.envir
 
 
 def _bytes_of(asked: str | int, named: str) -> int:
-    wanted = "say memory='512 MB', or a number of bytes"
-    if isinstance(asked, str):
-        parts = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", asked, re.IGNORECASE)
-        if parts is None:
-            raise EngineError(f"{named} is no amount of memory: {wanted}")
-        size = int(float(parts[1]) * 1024 ** _UNITS[parts[2].upper()])
-    elif isinstance(asked, int) and not isinstance(asked, bool):
-        size = asked
-    else:
-        raise EngineError(f"{named} is no amount of memory: {wanted}")
+    size = bytes_of_setting(asked) if isinstance(asked, str) else asked
+    if not isinstance(size, int) or isinstance(size, bool):
+        raise EngineError(f"{named} is no amount of memory: say memory='512 MB', or a number of bytes")
     if size < LEAST:
         raise EngineError(f"{named} is too little for any query: it must be {shown_size(LEAST)} or more")
     return size
+
+
+def bytes_of_setting(text: str) -> int | None:
+    """
+    >>> bytes_of_setting("2g"), bytes_of_setting("1.5 GiB"), bytes_of_setting("much")
+    (2147483648, 1610612736, None)
+    """
+    parts = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", text, re.IGNORECASE)
+    return None if parts is None else int(float(parts[1]) * 1024 ** _UNITS[parts[2].upper()])
 
 
 def shown_size(size: float) -> str:

@@ -16,14 +16,18 @@ _PART_OF_ALL, _PART_OF_THE_REST = 4, 2
 _LEAST = 32 << 20
 
 
-def usual_budget(root: Path = _ROOT) -> int:
-    """A quarter of the memory that this process may have, and at most half of what is left of it now."""
+def usual_budget(root: Path = _ROOT, *, shared_by: int = 1) -> int:
+    """A quarter of the memory that this process may have, and at most half of what is left of it now.
+
+    The machine may be shared by several processes that do the same; the limit of the process itself is not.
+    """
     sizes, left = _sizes(root)
+    parts = [min(sizes or [_ASSUMED]) // _PART_OF_ALL // shared_by]
+    parts += [rest // _PART_OF_THE_REST // shared_by for rest in left]
     limit, taken = _address_space(root)
-    sizes += [limit] if limit is not None else []
-    left += [limit - taken] if limit is not None else []
-    part = min(sizes or [_ASSUMED]) // _PART_OF_ALL
-    return max(_LEAST, min(part, *(rest // _PART_OF_THE_REST for rest in left)) if left else part)
+    if limit is not None:
+        parts += [limit // _PART_OF_ALL, (limit - taken) // _PART_OF_THE_REST]
+    return max(_LEAST, min(parts))
 
 
 def physical_memory(root: Path = _ROOT) -> int:

@@ -66,7 +66,7 @@ def new_arena(capacity: int, *, second: bool, registers: int = 0) -> Arena:
 def bytes_a_node(arena: Arena) -> int:
     """What room for a node takes, with what `collect` notes of it."""
     parts = (part for part in arena if len(part) == len(arena.node))
-    return sum(part.nbytes for part in parts) // len(arena.node) + 8
+    return int(sum(part.nbytes for part in parts)) // len(arena.node) + 8
 
 
 def grown(arena: Arena, capacity: int) -> Arena:

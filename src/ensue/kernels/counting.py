@@ -20,7 +20,7 @@ BYTES_A_MATCH, BYTES_AN_EVENT = 24, 10
 # What was counted: all matches and their marked events, those of the end that has most, and those of the first end; and
 # the number of nodes that were visited.
 MATCHES_IN_ALL, MARKED_IN_ALL, MOST_MATCHES, MOST_MARKED, FIRST_MATCHES, FIRST_MARKED, VISITED = range(7)
-_TOTALS = 7
+TOTALS = 7
 
 
 class Counts(NamedTuple):
@@ -34,8 +34,8 @@ class Counts(NamedTuple):
 NO_COUNTS = Counts(np.zeros((0, 2)), np.zeros(0), 0.0)
 
 
-def new_counts(visits: float) -> Counts:
-    return Counts(np.zeros((0, 2)), np.zeros(_TOTALS), visits)
+def new_counts(visits: int) -> Counts:
+    return Counts(np.zeros((0, 2)), np.zeros(TOTALS), float(visits))
 
 
 @kernel

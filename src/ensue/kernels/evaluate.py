@@ -39,7 +39,10 @@ from ensue.kernels.select import CHOOSE_ALL, CHOOSE_MAX, compare, keep_best
 from ensue.kernels.value_trees import NODES_A_CALL
 
 # Why the evaluator stopped.
-DONE, NEEDS_PROGRAM, NEEDS_NODES, NEEDS_OUTPUT, NEEDS_STACK = 0, 1, 2, 3, 4
+DONE, NEEDS_PROGRAM, NEEDS_NODES, NEEDS_OUTPUT, NEEDS_STACK, TOO_MANY = 0, 1, 2, 3, 4, 5
+
+#: A choice at the end of a match looks at each candidate, and at most at so many of one end: that takes seconds.
+MOST_CANDIDATES = 1 << 26
 
 # Entries of the program table that are no program.
 UNKNOWN, NO_CHANGE = -1, 0
@@ -419,6 +422,7 @@ def _report(
     ):
         return NEEDS_STACK
     only, ladder = progress[START], stack.ladder
+    candidates = 0
     status = DONE
     while True:
         if node == NOTHING:
@@ -480,6 +484,10 @@ def _report(
         if complete:
             node = NOTHING
             if one_support:
+                candidates += 1
+                if candidates > MOST_CANDIDATES:
+                    status = TOO_MANY
+                    break
                 match, place, reported, beaten = _weigh(path, depth, offset, marked, match, place, reported, choose)
                 if beaten:
                     continue

@@ -7,15 +7,15 @@ the time that the writing took. It is an evaluator as any other, with programs a
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from ensue.data.budget import Holder, Large
+from ensue.errors import EngineError
 from ensue.kernels import evaluate
-from ensue.kernels.arena import USED, grown
+from ensue.kernels.arena import NODES_A_MOVE, NOTHING, USED, grown
 from ensue.kernels.counting import (
     BYTES_A_MATCH,
     BYTES_AN_EVENT,
@@ -25,6 +25,7 @@ from ensue.kernels.counting import (
     MATCHES_IN_ALL,
     MOST_MARKED,
     MOST_MATCHES,
+    TOTALS,
     new_counts,
 )
 from ensue.kernels.delivery import Delivery
@@ -43,16 +44,17 @@ _FIRST_LOOK, _NEXT_LOOK, _LAST_FIRST_LOOK = 1 << 24, 4, 1 << 28
 _BYTES_A_NODE = 32
 #: The programs that it learns at a time: each costs as much as ten thousand nodes.
 _PROGRAMS = 512
+#: It evaluates an event again for so many visits.
+_VISITS_AN_EVENT = 64
 #: The matches of an end that wait for a decision are copied meanwhile.
 _COPIES = 3
 _NOTHING_KNOWN = (0.0, 0.0)
 
 
 class Forecast:
-    """Belongs to one evaluator; `twin` makes another evaluator of the same plan, which counts."""
+    """Belongs to one evaluator."""
 
-    def __init__(self, twin: Callable[[], Evaluator], delivery: Delivery, holder: Holder) -> None:
-        self._make_twin = twin
+    def __init__(self, delivery: Delivery, holder: Holder) -> None:
         self._twin: Evaluator | None = None
         self._delivery = delivery
         self._holder = holder
@@ -67,35 +69,40 @@ class Forecast:
 
         Returns how many matches end at the present event, and how many events they mark, if these were counted.
         """
-        if written < self._next or not _is_counted(evaluator):
+        rules = evaluator.rules
+        # What a choice takes back again cannot be counted.
+        if written < self._next or rules.union or rules.choose != CHOOSE_ALL:
             return _NOTHING_KNOWN
         self._next = _NEXT_LOOK * written
         visits = written // _BYTES_A_NODE
-        if evaluator.arena.used[USED] <= visits:
-            totals = self._count(evaluator, batch, report_from, visits)
-            self._compare(totals, int(evaluator.progress[evaluate.REPORTED]))
-            return float(totals[FIRST_MATCHES]), float(totals[FIRST_MARKED])
-        return _NOTHING_KNOWN
-
-    def _count(self, evaluator: Evaluator, batch: Batch, report_from: int, visits: int) -> Totals:
-        """Counts from the present event on, as far as it gets with so many visits."""
+        if evaluator.arena.used[USED] > visits:
+            return _NOTHING_KNOWN
+        if evaluator.plan.on_one_clock:
+            self._compare(self._counted_again(evaluator, report_from, visits), written)
+            return _NOTHING_KNOWN
         if self._twin is None:
-            self._twin = self._make_twin()
-        twin, counts, learned = self._twin, new_counts(float(visits)), 0
-        _go_on_from(evaluator, twin)
-        while True:
-            status = twin.advance(batch, report_from, counts)
-            learned += status == evaluate.NEEDS_PROGRAM
-            tired = learned > _PROGRAMS or twin.programs.full or twin.arena.used[USED] > visits
-            if tired or status in (evaluate.DONE, evaluate.NEEDS_OUTPUT):
-                return counts.totals
-            twin.provide(status, batch)
+            self._twin = evaluator.counting_twin()
+        _go_on_from(evaluator, self._twin)
+        totals = _counted(self._twin, batch, report_from, visits)
+        # Of the present end some is written already, and is counted again.
+        here = totals[FIRST_MATCHES], totals[FIRST_MARKED]
+        done = min(1.0, int(evaluator.progress[evaluate.REPORTED]) / max(here[0], 1.0))
+        self._compare(totals, done * _size(*here))
+        return float(here[0]), float(here[1])
 
-    def _compare(self, totals: Totals, reported: int) -> None:
-        """Raises the error if so much does not fit; of the matches of the present end, some are reported already."""
+    def _counted_again(self, evaluator: Evaluator, report_from: int, visits: int) -> Totals:
+        """Counts the matches of a query with one clock, whose nodes are of another kind, from the batch's beginning."""
+        again = evaluator.read_again(visits // _VISITS_AN_EVENT)
+        if again is None:
+            return np.zeros(TOTALS)
+        reader, batch = again
+        twin = evaluator.counting_twin(reader)
+        twin.grow_partitions(len(reader.keys) if twin.rules.keyed else 1)
+        return _counted(twin, batch, report_from, visits)
+
+    def _compare(self, totals: Totals, written: float) -> None:
+        """Raises the error if so much does not fit, apart from what is written already."""
         together, budget = self._delivery.together, self._holder.budget
-        first = _size(totals[FIRST_MATCHES], totals[FIRST_MARKED])
-        written = first * min(1.0, reported / max(totals[FIRST_MATCHES], 1.0))
         most = _size(totals[MOST_MATCHES], totals[MOST_MARKED]) * (_COPIES if together else 1)
         budget.check(Large.JUDGED if together else Large.ENDING, most - written, totals[MOST_MATCHES])
         if not self._delivery.passing:
@@ -104,9 +111,20 @@ class Forecast:
         self._first = min(_NEXT_LOOK * self._first, max(_FIRST_LOOK, min(_LAST_FIRST_LOOK, budget.limit // 8)))
 
 
-def _is_counted(evaluator: Evaluator) -> bool:
-    """Whether what it writes is what the nodes stand for: a choice takes some of it back, a clock has other nodes."""
-    return evaluator.rules.choose == CHOOSE_ALL and not evaluator.rules.union and not evaluator.plan.on_one_clock
+def _counted(twin: Evaluator, batch: Batch, report_from: int, visits: int) -> Totals:
+    """Counts from the twin's present event on, as far as it gets with so many visits."""
+    counts, learned = new_counts(visits), 0
+    totals: Totals = counts.totals
+    while True:
+        status = twin.advance(batch, report_from, counts)
+        learned += status == evaluate.NEEDS_PROGRAM
+        tired = learned > _PROGRAMS or twin.programs.full or twin.arena.used[USED] > visits
+        if tired or status in (evaluate.DONE, evaluate.NEEDS_OUTPUT):
+            return totals
+        try:
+            twin.provide(status, batch)
+        except EngineError:  # if the evaluator gets there it will say so itself
+            return totals
 
 
 def _size(matches: float, marked: float) -> float:
@@ -123,10 +141,10 @@ def _go_on_from(evaluator: Evaluator, twin: Evaluator) -> None:
     twin.partitions = Partitions(
         np.array(known, dtype=np.int32)[places], old.slots.copy(), old.count.copy(), old.epoch.copy()
     )
-    twin.widen()
-    twin.arena = grown(evaluator.arena, 2 * int(evaluator.arena.used[USED]) + evaluate.NODES_A_MOVE)
+    twin.grow_partitions(len(old.configuration))
+    twin.arena = grown(evaluator.arena, 2 * int(evaluator.arena.used[USED]) + NODES_A_MOVE)
     twin.latest = evaluator.latest
     twin.progress[:] = 0
     for entry in (evaluate.CURSOR, evaluate.EPOCH):
         twin.progress[entry] = evaluator.progress[entry]
-    twin.progress[evaluate.NODE] = evaluate.NOTHING
+    twin.progress[evaluate.NODE] = NOTHING

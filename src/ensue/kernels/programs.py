@@ -11,11 +11,15 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ensue.automata.determinize import Configuration, Determinizer, Program
+from ensue.automata.determinize import MOST_STATES, Configuration, Determinizer, Program
 from ensue.kernels.evaluate import NO_CHANGE, UNKNOWN, Tables
 from ensue.kernels.growing import Growing
 
 EMPTY: Configuration = ()
+#: The table has at most this many entries, before it has room to grow, and the programs this many moves.
+_MOST_ENTRIES, _MOST_MOVES = 1 << 22, 1 << 19
+#: What a move takes as an object and in all arrays, and a state of the automaton in a set of them (measured).
+_BYTES_A_MOVE, _BYTES_A_STATE = 200, 80
 
 
 class MoveNotes(Protocol):
@@ -120,7 +124,20 @@ class Programs:
 
     @property
     def full(self) -> bool:
-        return len(self.configurations) > self._most
+        """Whether it is time to forget what is not in use."""
+        return (
+            len(self.configurations) > self._most
+            or len(self.configurations) * len(self._words) > _MOST_ENTRIES
+            or len(self._move_slot) > _MOST_MOVES
+            or 2 * self._determinizer.states > MOST_STATES
+        )
+
+    @property
+    def nbytes(self) -> int:
+        """What the programs take, about, with what they were made from."""
+        return int(
+            self._program.nbytes + _BYTES_A_MOVE * len(self._move_slot) + _BYTES_A_STATE * self._determinizer.states
+        )
 
     def forget(self, in_use: Any) -> Any:
         """Drops all programs and every configuration but those in use; gives their new numbers."""

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ensue.automata.build.project import HIDDEN
-from ensue.automata.determinize import Determinizer
+from ensue.automata.determinize import MOST_STATES, Determinizer, TooManyStates
 from ensue.data.budget import Budget, Large
 from ensue.data.complex_events import ComplexEvents, joined
 from ensue.data.envelope import Parts
@@ -47,7 +47,7 @@ _CONSUME = {
 _HIDDEN = frozenset({HIDDEN})
 _NOTHING = np.zeros(0, dtype=np.int64)
 FIRST_NODES = 1 << 14
-#: Below so many bytes of partitions, nobody counts them.
+#: Fewer bytes of partitions or of programs are not counted.
 _FEW_BYTES = 1 << 20
 #: Below so many keys, those that are idle may stay.
 _FEW_KEYS = 1 << 12
@@ -64,12 +64,15 @@ class Reader:
         self.classifier = Classifier(plan.predicates, given)
         self._determinizer = Determinizer(plan.automaton, plan.predicates, plan.marks, plan.actions)
         self.columns = RegisterColumns(RegisterPrograms(plan), tick)
+        self._plan, self._tick, self._given = plan, tick, given
+        self._latest: tuple[EventStream, int] | None = None  # what was read last, and its first position
         self._timed = plan.on_one_clock or plan.window.ticks(tick) is not None
         self._counted = _counted(plan)
         self._idle = np.zeros(0, dtype=np.bool_)  # of each class
 
     def read(self, events: EventStream, base: int) -> Batch:
         """The events as a batch whose first one has the position `base`."""
+        self._latest = (events, base)
         keys = self._encode(events, None) if self.keys.attributes and self.classifier.needs_keys else None
         codes, class_of = self.classifier.classify(events.table, one_chunk(events.types), keys, events.words)
         times = events.times if self._timed else _NOTHING
@@ -86,6 +89,14 @@ class Reader:
         keys = _NOTHING if keys is None else keys
         columns = self.columns.of(events, kept)
         return Batch(read_only(classes), read_only(keys), read_only(times), read_only(positions), base, columns)
+
+    def read_again(self, most: int) -> tuple[Reader, Batch] | None:
+        """The first of the events that were read last, by a reader of the plan with registers; None if it cannot."""
+        if self._latest is None or self._given:
+            return None
+        events, base = self._latest
+        reader = Reader(self._plan.with_registers, self._tick)
+        return reader, reader.read(events.slice(0, most), base)
 
     def _encode(self, events: EventStream, kept: Positions | None) -> Positions:
         return self.keys.encode([one_chunk(events.table.column(a)) for a in self.keys.attributes], kept)
@@ -159,16 +170,22 @@ class Evaluator:
         self.progress = np.zeros(evaluate.PROGRESS, dtype=np.int64)
         self.progress[evaluate.NODE] = NOTHING
         self.latest = int(evaluate.NO_BOUND)  # the time of the last event seen
+        self.began_empty = True  # whether nothing was open when the batch began
         together = delivery.together or self.rules.choose != CHOOSE_ALL
         self._output = OutputBuffer(self.progress, self._holder, together=together)
-        self._forecast = Forecast(self._twin, delivery, self._holder)
+        self._forecast = Forecast(delivery, self._holder)
         self._made_for = (tick, share, shares)
 
-    def _twin(self) -> Evaluator:
-        """Another evaluator of the same plan, which counts; what it may take is bounded by what it is asked."""
+    def counting_twin(self, reader: Reader | None = None) -> Evaluator:
+        """An evaluator of the same query, which counts; what it may take is bounded by what it is asked."""
         tick, share, shares = self._made_for
-        unbounded = Delivery(budget=Budget(1 << 62))
-        return Evaluator(self.plan, tick, self._reader, share=share, shares=shares, delivery=unbounded, counting=True)
+        plan, unbounded = self.plan.with_registers, Delivery(budget=Budget(1 << 62))
+        reader = reader or self._reader
+        return Evaluator(plan, tick, reader, share=share, shares=shares, delivery=unbounded, counting=True)
+
+    def read_again(self, most: int) -> tuple[Reader, Batch] | None:
+        """The events of this batch for the plan with registers, if nothing was open before; None if they cannot be."""
+        return self._reader.read_again(most) if self.began_empty and not self.rules.share_mask else None
 
     def _prepare(self, tick: int | None) -> tuple[Arena, MoveNotes | None]:
         """Makes the match structure and what belongs to it, and what is noted of moves beside their sources."""
@@ -193,8 +210,9 @@ class Evaluator:
 
     def parts(self, batch: Batch, report_from: int = 0) -> Iterator[ComplexEvents]:
         """The same in parts, as many matches at a time as one buffer holds; all of them must be asked for."""
-        self._grow_partitions(len(self._reader.keys) if self.rules.keyed else 1)
+        self.grow_partitions(len(self._reader.keys) if self.rules.keyed else 1)
         self.progress[evaluate.CURSOR] = 0
+        self.began_empty = not self.arena.used[USED]
         self._forecast.begin()
         given = 0
         while True:
@@ -280,6 +298,8 @@ class Evaluator:
                 self._make_room(batch)
             case evaluate.NEEDS_STACK:
                 self._deepen()
+            case evaluate.TOO_MANY:
+                raise self._holder.budget.refused(Large.JUDGED, evaluate.MOST_CANDIDATES)
 
     def _deepen(self) -> None:
         node, depth, path = (np.concatenate([part, np.empty_like(part)]) for part in self._stack[:3])
@@ -290,8 +310,13 @@ class Evaluator:
         k = batch.partitions[cursor] if self.rules.keyed else 0
         if self.programs.full:
             self.partitions.configuration[:] = self.programs.forget(self.partitions.configuration)
-        self.programs.learn(int(self.partitions.configuration[k]), int(batch.classes[cursor]))
-        self.widen()
+        try:
+            self.programs.learn(int(self.partitions.configuration[k]), int(batch.classes[cursor]))
+        except TooManyStates:
+            raise self._holder.budget.refused(Large.PROGRAMS, MOST_STATES) from None
+        if self.programs.nbytes > _FEW_BYTES:
+            self._holder.hold(Large.PROGRAMS, self.programs.nbytes, len(self.programs.configurations))
+        self.grow_partitions(len(self.partitions.configuration))
 
     def _make_room(self, batch: Batch) -> None:
         """Drops the nodes that no window holds any more; where that is not enough, makes the structure larger."""
@@ -364,7 +389,7 @@ class Evaluator:
         earliest = max(self.latest - rules.ticks, evaluate.NO_BOUND)
         return np.full(count, earliest, dtype=np.int64), by_events
 
-    def _grow_partitions(self, count: int) -> None:
+    def grow_partitions(self, count: int) -> None:
         """Room for so many partitions, and for as many slots as a configuration has."""
         old = self.partitions
         rows, width = old.slots.shape
@@ -387,10 +412,6 @@ class Evaluator:
         keys = self._reader.keys.nbytes if self.rules.share == 0 else 0
         if size + keys > _FEW_BYTES:
             self._holder.hold(Large.KEYS, 2 * size + keys, len(self.partitions.configuration))
-
-    def widen(self) -> None:
-        """Room for as many slots as the configurations have by now."""
-        self._grow_partitions(len(self.partitions.configuration))
 
 
 def evaluator_of(

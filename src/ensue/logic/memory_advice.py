@@ -17,7 +17,7 @@ def advice_for(query: ast.Query, engine: str = "auto", *, on_spark: bool = False
     """`engine` is the one that was asked for."""
 
     def advice(what: Large) -> list[str]:
-        given: list[str | None] = {
+        given: dict[Large, list[str | None]] = {
             Large.ENDING: [_window(query), _limit(query), _selector(query), _fewer(query), _detect(query, on_spark)],
             Large.MATCHES: [_window(query), _limit(query), _selector(query), _fewer(query), _detect(query, on_spark)],
             Large.JUDGED: [_window(query), _keys(query), _plainer(query)],
@@ -30,9 +30,9 @@ def advice_for(query: ast.Query, engine: str = "auto", *, on_spark: bool = False
             Large.TASK: ["more tasks: set spark.sql.shuffle.partitions higher"],
             Large.PARTS: [_other_engine(engine), _keys(query), "fewer events at a time"],
             Large.TABLE: [None if on_spark else _FEWER_ROWS, _shown(query)],
-            Large.PROGRAMS: [],
-        }[what]
-        return [text for text in given if text is not None]
+            Large.PROGRAMS: ["fewer rounds in {n,m}, or a simpler pattern inside of them"],
+        }
+        return [text for text in given[what] if text is not None]
 
     return advice
 

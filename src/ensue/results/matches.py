@@ -135,6 +135,8 @@ class Matches(Rows):
     def marks(self) -> dict[str, Marks]:
         """For each variable that marks an event in some match: the positions that it marks in each match."""
         with self._budget.telling():
+            size = self._found.nbytes + 16 * sum(self._found.marked_of.values())
+            self._budget.check(Large.MATCHES, size, len(self))
             return {x: self._marks_of(x) for x in sorted(self._found.variables())}
 
     def __len__(self) -> int:

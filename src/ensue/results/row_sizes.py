@@ -53,7 +53,7 @@ def _width(column: pa.ChunkedArray) -> float:
     """The bytes of a value; of one in a dictionary, those of its index."""
     if pa.types.is_dictionary(column.type):
         return float(column.type.index_type.bit_width // 8)
-    return max(1.0, column.nbytes / max(len(column), 1))
+    return max(1.0, float(column.nbytes) / max(len(column), 1))
 
 
 def size_in_pandas(table: pa.Table) -> float:

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from ensue.data.budget import Budget, Large
 from ensue.engines.whole_tables import Work, evaluate_in_batches
 from ensue.results.matches import Matches
 from ensue.spark.crossing import compacted
@@ -47,16 +48,32 @@ class EvaluateSlices:
     slices: Slices
 
     def __call__(self, batches: Batches) -> Batches:
+        budget = self.recipe.budget()
+        with budget.telling():
+            yield from self._rows(batches, budget)
+
+    def _rows(self, batches: Batches, budget: Budget) -> Batches:
         table = unpacked(batches)
         if table is None:
             return
+        # Putting them in order copies them.
+        budget.holder().hold(Large.TASK, 2 * table.nbytes, len(table))
         stream = self.by_slice.stream(in_order(table))
         begins = stream.table.column(SLICE).to_numpy() * self.slices.length
-        work = Work(self.by_slice.choice, stream, threads=1, batch=_STEP, given=self.by_slice.given)
+        work = Work(
+            self.by_slice.choice,
+            stream,
+            threads=1,
+            batch=_STEP,
+            given=self.by_slice.given,
+            budget=budget,
+            passing=True,
+        )
         for found in evaluate_in_batches(work):
             # The previous slice reports the matches that end before this slice begins.
             own = found.in_order(np.flatnonzero(stream.times[found.end] >= begins[found.end]))
-            yield from _handed_back(Matches(self.recipe.choice.checked, stream, own).to_arrow(), self.recipe)
+            for rows in Matches(self.recipe.choice.checked, stream, own, budget).tables():
+                yield from _handed_back(rows, self.recipe)
 
 
 @dataclass(frozen=True)
@@ -66,9 +83,12 @@ class EvaluateSorted:
     recipe: Recipe
 
     def __call__(self, batches: Batches) -> Batches:
-        running = self.recipe.running()
-        for table in gathered(batches, _STEP):
-            yield from _handed_back(running.push(self.recipe.stream(table)), self.recipe)
+        budget = self.recipe.budget()
+        running = self.recipe.running(budget, passing=True)
+        with budget.telling():
+            for table in gathered(batches, _STEP):
+                for rows in running.tables(self.recipe.stream(table)):
+                    yield from _handed_back(rows, self.recipe)
 
 
 def _handed_back(rows: pa.Table, recipe: Recipe) -> Iterator[pa.RecordBatch]:

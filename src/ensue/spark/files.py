@@ -100,7 +100,7 @@ def told_plainly() -> Iterator[None]:
 
 def _reason(said: str) -> str:
     """The reason of a Spark error: our own error in a worker's trace, the text of `raise_error`, or the first line."""
-    ours = re.findall(r"ensue\.errors\.\w+: (.*)", said) or re.findall(
+    ours = re.findall(r"ensue\.errors\.\w+: (.*(?:\n  +(?:hint|or): .*)*)", said) or re.findall(
         r"\[USER_RAISED_EXCEPTION\] (.*?)(?: SQLSTATE: .*)?$", said, re.MULTILINE
     )
     return str(ours[0]) if ours else f"Spark: {said.strip().splitlines()[0]}"

@@ -5,16 +5,19 @@ The columns that cross from the JVM to Python are called travelling columns.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 
+from ensue.data.budget import Budget
 from ensue.data.events import EventStream, as_integers, one_chunk
 from ensue.language import ast
+from ensue.logic.memory_advice import advice_for
 from ensue.plan.choice import Choice, choose
 from ensue.results.running_query import RunningQuery
+from ensue.spark.task_memory import TaskMemory
 
 # The travelling columns besides the user's own.
 TIME, TYPE, WORD, TIE, HASH = "__ensue_time", "__ensue_type", "__ensue_word", "__ensue_tie", "__ensue_hash"
@@ -44,6 +47,7 @@ class Recipe:
     tick: int | None
     given: int
     result: pa.Schema
+    memory: TaskMemory = field(default_factory=TaskMemory)
 
     def stream(self, table: pa.Table) -> EventStream:
         """The events of a table that has the travelling columns, in its order."""
@@ -67,8 +71,12 @@ class Recipe:
         """The longest time that a match may take, in steps of the events' times; None if it has no bound."""
         return self.choice.window.ticks(self.tick)
 
-    def running(self) -> RunningQuery:
-        return RunningQuery(self.choice, self.tick, given=self.given)
+    def budget(self) -> Budget:
+        """What a task may take."""
+        return self.memory.budget(advice_for(self.choice.checked.query, on_spark=True))
+
+    def running(self, budget: Budget, *, passing: bool = False) -> RunningQuery:
+        return RunningQuery(self.choice, self.tick, given=self.given, budget=budget, passing=passing)
 
     @cached_property
     def by_slice(self) -> Recipe:

@@ -30,6 +30,7 @@ from ensue.spark.layout import Layout, batch_layout
 from ensue.spark.pushdown import Pushdown, push_down
 from ensue.spark.recipe import HASH, TIE, TIME, TYPE, WORD, Recipe, travelling_name
 from ensue.spark.streaming import BucketProcessor, run_late, run_streaming
+from ensue.spark.task_memory import memory_of_tasks
 from ensue.spark.type_mapping import arrow_schema, spark_schema
 
 #: The least number of buckets for the keys of a stream; each bucket is one value of the state store.
@@ -48,19 +49,21 @@ def run(
     alone: bool = False,
     buckets: int | None = None,
     name: str = "ensue",
+    memory: str | int | None = None,
     **reading: Unpack[Reading],
 ) -> DataFrame:
     """The matches as a lazy DataFrame, streaming if the events are."""
     job = prepare(query, text, events, **reading)
+    recipe = replace(job.recipe, memory=memory_of_tasks(job.events.frame.sparkSession, memory))
     if not job.events.streaming:
-        return run_batch(job.travelling, job.layout, job.recipe, job.result)
+        return run_batch(job.travelling, job.layout, recipe, job.result)
     if not unbounded and not job.bounded:
         raise EngineError(
             "the query has no window: over a stream, its state would grow for ever. Bound it with WITHIN, or allow "
             "that with unbounded=True"
         )
     after = final_after(job.events) if alone else None
-    processor = BucketProcessor(job.recipe, buckets or usual_buckets(job.events.frame), after)
+    processor = BucketProcessor(recipe, buckets or usual_buckets(job.events.frame), after)
     return run_streaming(job.streamed, processor, job.result, name=name)
 
 

@@ -19,6 +19,7 @@ from pyspark.sql import types as T
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle, ValueState
 
 from ensue.data.arrow_bytes import table_bytes, table_of
+from ensue.data.budget import Large, shown_size
 from ensue.data.envelope import Parts, put_under, sealed, taken_from, unsealed
 from ensue.data.events import as_integers
 from ensue.errors import EngineError
@@ -37,6 +38,8 @@ _ADVICE = (
 #: The counts that a bucket reports for each micro-batch.
 _COUNTED = ("relevant", "without_time", "late", "waiting", "open", "matches", "state_bytes")
 _OUTPUT = ", ".join(["bucket long", "rows binary", *(f"{c} long" for c in _COUNTED)])
+#: Spark takes no larger value from Python.
+_MOST_BYTES = (1 << 31) - (1 << 20)
 _MICROS = 1000  # watermarks are in milliseconds, times of events in microseconds
 
 
@@ -69,18 +72,21 @@ class BucketProcessor(StatefulProcessor):
         """Like `init`, with a state that was already requested from Spark."""
         self._handle = handle
         self._state = state
+        self._budget = self.recipe.budget()
         self._running: RunningQuery | None = None
         self._advanced: dict[int, int] = {}  # the watermark to which each bucket has been advanced
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
         events = joined_blobs([(r.place, bytes(r.rows)) for r in rows])
-        yield self._advance(key[0], events, timerValues.getCurrentWatermarkInMs())
+        with self._budget.telling():
+            yield self._advance(key[0], events, timerValues.getCurrentWatermarkInMs())
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:
         # Timers come after the rows, with the same watermark, so a bucket with rows has already released its events.
         watermark = timerValues.getCurrentWatermarkInMs()
         if self._advanced.get(key[0]) != watermark:
-            yield self._advance(key[0], None, watermark)
+            with self._budget.telling():
+                yield self._advance(key[0], None, watermark)
 
     def _advance(self, number: int, events: pa.Table | None, watermark: int) -> Row:
         """Adds the new events, evaluates the events that the watermark has passed, and keeps the others waiting."""
@@ -92,6 +98,8 @@ class BucketProcessor(StatefulProcessor):
                 "start with a new checkpointLocation"
             )
         came = bucket.take_in(events, _passed(watermark))
+        if bucket.waiting is not None:  # what is released of them is copied
+            self._budget.check(Large.TASK, 2 * bucket.waiting.nbytes, len(bucket.waiting))
         if self._final_after is not None:
             watermark = bucket.released = max(watermark, bucket.latest - self._final_after)
         passed = _passed(watermark)
@@ -101,10 +109,12 @@ class BucketProcessor(StatefulProcessor):
         due = bucket.next_timer(watermark)
         if due is not None:
             self._handle.registerTimer(due)
-        state = bucket.save(self._made_by)
+        state = _small_enough(bucket.save(self._made_by), "the state")
         self._state.update((state,))
         waiting = 0 if bucket.waiting is None else len(bucket.waiting)
-        blob = table_bytes(self.recipe.rows(rows)) if rows is not None and len(rows) else None
+        blob = None
+        if rows is not None and len(rows):
+            blob = _small_enough(table_bytes(self.recipe.rows(rows)), f"what {len(rows):,} matches show")
         return Row(
             bucket=number,
             rows=blob,
@@ -119,7 +129,7 @@ class BucketProcessor(StatefulProcessor):
 
     def _load(self) -> Bucket:
         if self._running is None:
-            self._running = self.recipe.running()
+            self._running = self.recipe.running(self._budget)
             self._fresh = self._running.parts()
         stored = self._state.get()
         if stored is None:
@@ -151,6 +161,16 @@ class LateProcessor(StatefulProcessor):
             late = np.flatnonzero(as_integers(events.column(TIME)) <= passed)
             if len(late):
                 yield Row(rows=table_bytes(with_own_names(events.take(pa.array(late)))))
+
+
+def _small_enough(value: bytes, what: str) -> bytes:
+    if len(value) > _MOST_BYTES:
+        size = shown_size(len(value))
+        raise EngineError(
+            f"{what} of a bucket in one micro-batch: {size}, which is more than Spark takes. With more buckets= or "
+            "smaller micro-batches, each has less"
+        )
+    return value
 
 
 def _passed(watermark: int) -> int:
