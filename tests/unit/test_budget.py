@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -89,7 +90,7 @@ def test_numbers_as_people_read_them() -> None:
 # ---------------------------------------------------------------- what it comes to by default
 
 
-def machine(root: Path, *, total: int = 16, free: int = 12, groups: str = "", **limits: str) -> Path:
+def machine(root: Path, *, total: int = 16, free: int = 12, groups: str = "", **limits: Any) -> Path:
     """A machine with so many gigabytes, in a folder; `limits` are the files of its control groups."""
     files = {
         "proc/meminfo": f"MemTotal: {total << 20} kB\nMemAvailable: {free << 20} kB\n",

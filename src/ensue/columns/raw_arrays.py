@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -15,8 +15,8 @@ Mask = npt.NDArray[np.bool_]
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Numbers = npt.NDArray[Any]
-#: A column, or one value for all rows.
-Value = pa.Array | pa.Scalar
+#: A column, or one value for all rows: pa.Array | pa.Scalar, of which type checkers know nothing.
+Value: TypeAlias = Any
 
 _OF_ARROW = {
     pa.int64(): np.int64,

@@ -25,7 +25,7 @@ def ends_with(texts: Texts, parts: Texts) -> Mask:
 
 def contains(texts: Texts, parts: Texts) -> Mask:
     rows, _ = _occurrences(texts, parts, only_first=True)
-    found = parts.length == 0
+    found: Mask = parts.length == 0
     found[rows] = True
     return found
 
@@ -86,7 +86,9 @@ def _candidates(texts: Texts, parts: Texts) -> tuple[Integers, Integers]:
     hashes, own = _hashes(texts.characters), _hashes(parts.characters)
     powers = _powers(max(len(hashes), len(own)))
     # The hash of a part has the power of its place as a factor: each side gets the other's as well.
-    same = (hashes[place + length] - hashes[place]) * powers[begin] == (own[begin + length] - own[begin]) * powers[place]
+    same = (hashes[place + length] - hashes[place]) * powers[begin] == (own[begin + length] - own[begin]) * powers[
+        place
+    ]
     return rows[same], at[same]
 
 

@@ -45,13 +45,13 @@ def _wall_clock(time: Value) -> tuple[Integers, Mask | None]:
     """The seconds since 1970 that the clock shows, and where it shows none."""
     array = as_array(time)
     steps = NANOSECONDS["s"] // NANOSECONDS[array.type.unit]
-    seconds = raw(array) if steps == 1 else raw(array) // steps
+    seconds: Integers = raw(array) if steps == 1 else raw(array) // steps
     null = missing(array)
     outside = _outside(seconds)
     if outside is not None:
         seconds = np.where(outside, 0, seconds)
         null = outside if null is None else null | outside
-    local = seconds + offsets_at(array.type.tz, seconds)
+    local: Integers = seconds + offsets_at(array.type.tz, seconds)
     outside = _outside(local)
     if outside is not None:
         local = np.where(outside, 0, local)
@@ -99,7 +99,7 @@ def year(local: Integers) -> Integers:
 
 
 def _by_day(local: Integers, compute: Callable[[np.ndarray], Integers]) -> Integers:
-    """A part of the date: the calendar is asked once for each day between the first and the last, where these are few."""
+    """A part of the date. Where the first and the last day are near, the calendar is asked once for each day between."""
     days = local // _DAY
     if not len(days):
         return days

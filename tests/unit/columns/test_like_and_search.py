@@ -16,9 +16,51 @@ from ensue.columns.like import like
 from ensue.engines.reference.expressions import like_regex
 from ensue.language.parser import parse_expression
 
-PATTERNS = [*(t for t in TEXTS if t is not None), "%%", "_", "__", "a%", "%a", "%a%", "a%b", "a%b%", "%a_", "_%_", "\\%"]
-PATTERNS += ["\\\\", "a\\\\b", "%\\\\%", "%\\%%", "a\\", "\\a\\b", "%\\", "%\n%", "日%", "%本_", "(a|b)", "a.b", "^a$", "[ab]"]
-PATTERNS += ["%a\\\\b", "a\\_%", "{2}", "a-b", "\\_", "%\\_%", "a%b%a%b", "%%a%%", "_\\", "\t_", "é%", "\U0001f600_", "~"]
+PATTERNS = [
+    *(t for t in TEXTS if t is not None),
+    "%%",
+    "_",
+    "__",
+    "a%",
+    "%a",
+    "%a%",
+    "a%b",
+    "a%b%",
+    "%a_",
+    "_%_",
+    "\\%",
+]
+PATTERNS += [
+    "\\\\",
+    "a\\\\b",
+    "%\\\\%",
+    "%\\%%",
+    "a\\",
+    "\\a\\b",
+    "%\\",
+    "%\n%",
+    "日%",
+    "%本_",
+    "(a|b)",
+    "a.b",
+    "^a$",
+    "[ab]",
+]
+PATTERNS += [
+    "%a\\\\b",
+    "a\\_%",
+    "{2}",
+    "a-b",
+    "\\_",
+    "%\\_%",
+    "a%b%a%b",
+    "%%a%%",
+    "_\\",
+    "\t_",
+    "é%",
+    "\U0001f600_",
+    "~",
+]
 COLUMN = pa.array([*TEXTS, *PATTERNS, "a" * 300])
 
 
@@ -89,7 +131,7 @@ def test_texts_replaced_row_by_row(seed: int) -> None:
     rows = [(*pair, random_text(Random(k))) for k, pair in enumerate(random_pairs(seed))]
     columns = {n: pa.array(list(side)) for n, side in zip("ton", zip(*rows, strict=True), strict=True)}
     found = evaluated(parse_expression("replace(t, o, n)"), columns, len(rows)).to_pylist()
-    assert found == [None if None in row else row[0].replace(row[1], row[2]) if row[1] else row[0] for row in rows]
+    assert found == [None if None in row else row[0].replace(row[1], row[2]) if row[1] else row[0] for row in rows]  # type: ignore[union-attr, arg-type]
 
 
 def test_long_texts_of_one_letter_are_searched_in_one_pass() -> None:
@@ -103,7 +145,7 @@ def test_long_texts_of_one_letter_are_searched_in_one_pass() -> None:
 def test_texts_of_one_hash_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the worst of all hashes every place is a candidate, and each is looked at."""
     monkeypatch.setattr(text_search, "_powers", lambda count: np.zeros(count, np.uint64))
-    pairs = [p for p in random_pairs(7, 400) if None not in p]
+    pairs = [(t, p) for t, p in random_pairs(7, 400) if t is not None and p is not None]
     columns = {"t": pa.array([t for t, _ in pairs]), "p": pa.array([p for _, p in pairs])}
     found = evaluated(parse_expression("contains(t, p)"), columns, len(pairs)).to_pylist()
     assert found == [p in t for t, p in pairs]
@@ -119,7 +161,7 @@ def test_parts_cut_out_at_places_of_their_own(seed: int) -> None:
     columns = {n: pa.array(list(side)) for n, side in zip("tfl", zip(*rows, strict=True), strict=True)}
 
     def cut(text: str | None, start: int | None, length: int | None) -> str | None:
-        if None in (text, start, length):
+        if text is None or start is None or length is None:
             return None
         begin = start - 1 if start > 0 else max(len(text) + start, 0) if start else 0
         return text[begin:][: max(length, 0)]
