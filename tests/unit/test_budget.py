@@ -140,7 +140,7 @@ def test_at_most_half_of_what_is_free(tmp_path: Path) -> None:
     ],
     ids=["v2, a group around it", "v2, in a container", "v1", "v1, a group around it"],
 )
-def test_a_quarter_of_the_container(tmp_path: Path, groups: str, limits: dict[str, str]) -> None:
+def test_a_quarter_of_the_container(tmp_path: Path, groups: str, limits: dict[str, Any]) -> None:
     assert usual_budget(machine(tmp_path, groups=groups, **limits)) == GIGABYTE // 2
 
 

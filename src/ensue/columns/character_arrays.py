@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ensue.columns.raw_arrays import Integers, Mask, Value, array_of, as_array, length_of, missing
+import itertools
 
 Characters = npt.NDArray[np.uint32]
 #: So many bytes of text are looked at together: their characters take some ten times the memory.
@@ -58,7 +59,7 @@ def _blocks(rows: int, values: tuple[Value, ...]) -> list[tuple[int, int]]:
         size += offsets - offsets[0] if isinstance(v, pa.Array) else np.arange(rows + 1) * (offsets[1] - offsets[0])
     cuts = np.searchsorted(size, np.arange(_BLOCK, size[-1], _BLOCK))
     bounds = np.unique(np.concatenate([[0], cuts, [rows]])).tolist()
-    return list(zip(bounds, bounds[1:], strict=False)) or [(0, 0)]
+    return list(itertools.pairwise(bounds)) or [(0, 0)]
 
 
 def _offsets(array: pa.Array) -> Integers:

@@ -99,7 +99,7 @@ def year(local: Integers) -> Integers:
 
 
 def _by_day(local: Integers, compute: Callable[[np.ndarray], Integers]) -> Integers:
-    """A part of the date. Where the first and the last day are near, the calendar is asked once for each day between."""
+    """A part of the date. Where the first and the last day are near, each day between is looked up once."""
     days = local // _DAY
     if not len(days):
         return days

@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from ensue.columns.raw_arrays import Integers
+import itertools
 
 #: The seconds of the years 1 to 9999, which are all that Python's datetime knows.
 FIRST, LAST = -62_135_596_800, 253_402_300_799
@@ -39,7 +40,7 @@ def offsets_at(zone: str | None, seconds: Integers) -> Integers | int:
 
 
 def offsets_of_local(zone: str | None, local: Integers) -> Integers | int:
-    """The offset at each time of the wall clock; if the clock shows a time twice or never, the one before the change."""
+    """The offset at each time of the wall clock; if it shows a time twice or never, the one before the change."""
     changes = _changes_around(zone, local)
     if isinstance(changes, int):
         return changes
@@ -71,7 +72,7 @@ def _changes_in(zone: str, stretch: int) -> Changes:
     begin = stretch << _STRETCH
     looks = range(begin, begin + (1 << _STRETCH) + 1, _LOOK)
     instants, offsets = [begin], [_offset(zone, begin)]
-    for before, after in zip(looks, looks[1:], strict=False):
+    for before, after in itertools.pairwise(looks):
         if _offset(zone, after) != offsets[-1]:
             instants.append(_change_between(zone, before, after))
             offsets.append(_offset(zone, after))

@@ -18,6 +18,7 @@ from ensue.data.schema import Kind, value_type
 from ensue.engines.reference.expressions import aggregate as by_reference
 from ensue.engines.reference.expressions import python_values
 from ensue.logic.functions import AGGREGATES
+import itertools
 
 
 def takes(function: str, type_: pa.DataType) -> bool:
@@ -46,9 +47,9 @@ def test_every_aggregate_of_every_type(function: str, name: str) -> None:
         found = aggregate(function, plain(values), offsets)
         found.validate(full=True)
         python = python_values(pa.chunked_array([values]))
-        wanted = [by_reference(function, python[a:b]) for a, b in zip(offsets, offsets[1:], strict=False)]
+        wanted = [by_reference(function, python[a:b]) for a, b in itertools.pairwise(offsets)]
         ours = (
-            [python_values(pa.chunked_array([found.values]))[a:b] for a, b in zip(offsets, offsets[1:], strict=False)]
+            [python_values(pa.chunked_array([found.values]))[a:b] for a, b in itertools.pairwise(offsets)]
             if function == "collect"
             else python_values(pa.chunked_array([found]))
         )

@@ -177,5 +177,5 @@ def test_a_state_of_another_automaton_for_the_same_query_is_refused() -> None:
     text = "SELECT * FROM S WHERE A AS x ; B AS y FILTER x.k = y.k WITHIN 5 s"
     state = RunningQuery(chosen(text, tying=False), 10**9).save()
     RunningQuery(chosen(text, tying=False), 10**9).load(state)
-    with pytest.raises(EngineError, match="what differs: automaton$"):
+    with pytest.raises(EngineError, match=r"what differs: automaton$"):
         RunningQuery(chosen(text), 10**9).load(state)
