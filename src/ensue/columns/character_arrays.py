@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -11,7 +12,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ensue.columns.raw_arrays import Integers, Mask, Value, array_of, as_array, length_of, missing
-import itertools
 
 Characters = npt.NDArray[np.uint32]
 #: So many bytes of text are looked at together: their characters take some ten times the memory.

@@ -6,6 +6,7 @@ time, by looking a few times in each week; then a column is looked up among them
 
 from __future__ import annotations
 
+import itertools
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
 from typing import NamedTuple
@@ -14,7 +15,6 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from ensue.columns.raw_arrays import Integers
-import itertools
 
 #: The seconds of the years 1 to 9999, which are all that Python's datetime knows.
 FIRST, LAST = -62_135_596_800, 253_402_300_799

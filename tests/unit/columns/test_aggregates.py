@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from fractions import Fraction
 from random import Random
@@ -18,7 +19,6 @@ from ensue.data.schema import Kind, value_type
 from ensue.engines.reference.expressions import aggregate as by_reference
 from ensue.engines.reference.expressions import python_values
 from ensue.logic.functions import AGGREGATES
-import itertools
 
 
 def takes(function: str, type_: pa.DataType) -> bool:
