@@ -123,7 +123,7 @@ def of_other_types() -> pa.Table:
     ("change", "named"),
     [
         ({"text": BEFORE.replace("20", "21")}, "what differs: query, automaton$"),
-        ({"text": BEFORE.replace("x.v", "x.k")}, "what differs: query, columns or their types, automaton$"),
+        ({"text": BEFORE.replace("x.v", "x.k")}, "what differs: query, columns or their types$"),
         ({"unit": "ms"}, r"what differs: unit of time \(1000000000, now 1000000\)$"),
         ({"engine": "reference"}, r"what differs: engine \(automaton, now reference\), automaton$"),
         ({"table": of_other_types()}, "what differs: columns or their types$"),
