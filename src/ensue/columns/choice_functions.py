@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from ensue.columns.comparing import as_ticks, compare, largest
 from ensue.columns.conversions import as_floats, as_texts, kind_of
-from ensue.columns.raw_arrays import Value, array_of, missing, nulls, raw
+from ensue.columns.raw_arrays import Value, nulls
 from ensue.data.schema import Kind, value_type
 from ensue.language.ast import NANOSECONDS
 from ensue.logic.functions import common_type

@@ -1,7 +1,7 @@
 """Sums of floats, exact up to one rounding at the end, of many sets of numbers at a time.
 
-A float is a whole number of 53 bits times a power of two. It is cut into digits of 32 bits at fixed places; digits of one
-place are added up as integers, which loses nothing. So a sum does not depend on the order of its numbers.
+A float is a whole number of 53 bits times a power of two. It is cut into digits of 32 bits at fixed places; digits of
+one place are added up as integers, which loses nothing. So a sum does not depend on the order of its numbers.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _rounded(digits: Integers, first: int) -> Floats:
         digits[k] &= _DIGIT
     negative = digits[-1] < 0
     digits = _size(digits, negative)
-    # The highest digit that is not 0, and the two below it: with its bits and those below, 64 bits are sure to be known.
+    # The highest digit that is not 0 and the two below it have 64 bits and more from the first 1 on.
     top = np.zeros(digits.shape[1], dtype=np.int64)
     for k in range(len(digits)):
         top[digits[k] != 0] = k
@@ -76,7 +76,8 @@ def _rounded(digits: Integers, first: int) -> Floats:
     exponent = (top - 1 + first) * _BITS - _LOWEST - (32 - length.astype(np.int64)) + 11
     with np.errstate(over="ignore"):
         size = np.ldexp((kept + up).astype(np.float64), exponent)
-    return np.where(negative, -size, size)
+    found: Floats = np.where(negative, -size, size)
+    return found
 
 
 def _size(digits: Integers, negative: npt.NDArray[np.bool_]) -> Integers:

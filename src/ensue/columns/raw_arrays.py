@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Numbers = npt.NDArray[Any]
 #: A column, or one value for all rows.
-Value = pa.Array | pa.Scalar
+Value: TypeAlias = pa.Array | pa.Scalar
 
 _OF_ARROW = {
     pa.int64(): np.int64,
@@ -70,10 +70,7 @@ def truth(value: pa.Array) -> Mask:
 def array_of(numbers: Numbers, null: Mask | None, type_: pa.DataType) -> pa.Array:
     """The numbers as a column of the type, on the same memory where it has one."""
     numbers = np.ascontiguousarray(numbers)
-    if pa.types.is_boolean(type_):
-        data = np.packbits(numbers, bitorder="little")
-    else:
-        data = numbers
+    data = np.packbits(numbers, bitorder="little") if pa.types.is_boolean(type_) else numbers
     validity = None
     if null is not None and null.any():
         validity = pa.py_buffer(np.packbits(np.broadcast_to(~null, numbers.shape), bitorder="little"))

@@ -6,6 +6,7 @@ What lies outside the years 1 to 9999 has no parts: NULL.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -45,7 +46,7 @@ def _wall_clock(time: Value) -> tuple[Integers, Mask | None]:
     """The seconds since 1970 that the clock shows, and where it shows none."""
     array = as_array(time)
     steps = NANOSECONDS["s"] // NANOSECONDS[array.type.unit]
-    seconds = raw(array) if steps == 1 else raw(array) // steps
+    seconds: Integers = raw(array) if steps == 1 else raw(array) // steps
     null = missing(array)
     outside = _outside(seconds)
     if outside is not None:
@@ -98,8 +99,8 @@ def year(local: Integers) -> Integers:
     return _by_day(local, lambda days: days.astype("M8[Y]").astype(np.int64) + 1970)
 
 
-def _by_day(local: Integers, compute: Callable[[np.ndarray], Integers]) -> Integers:
-    """A part of the date: the calendar is asked once for each day between the first and the last, where these are few."""
+def _by_day(local: Integers, compute: Callable[[Any], Integers]) -> Integers:
+    """A part of the date. Where the days are few, the calendar is asked once for each from the first to the last."""
     days = local // _DAY
     if not len(days):
         return days

@@ -34,7 +34,6 @@ def _holds(found: ComplexEvents, condition: ast.Expression, events: EventStream)
     aggregates = {print_expression(a): a for a in aggregates_of(condition)}
     terms = {print_expression(a): a for a in ast.find(without_aggregates(condition), ast.Attribute)}
 
-
     def values_at(attribute: str, positions: Positions) -> pa.Array:
         return one_chunk(events.table.column(attribute).take(integers(positions)))
 

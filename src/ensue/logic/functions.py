@@ -1,8 +1,8 @@
 """The scalar functions of expressions: name, parameters and result type, one row each.
 
-What a function is worth is said twice, on purpose: value by value in the reference (`engines/reference/`), and over Arrow
-columns in the engine (`columns/`). A function of NULL is NULL unless it chooses among its arguments; one that has no
-result (the root of a negative number, a division by zero) is NULL too: data never raises.
+What a function is worth is said twice, on purpose: value by value in the reference (`engines/reference/`), and over
+Arrow columns in the engine (`columns/`). A function of NULL is NULL unless it chooses among its arguments; one that has
+no result (the root of a negative number, a division by zero) is NULL too: data never raises.
 """
 
 from __future__ import annotations

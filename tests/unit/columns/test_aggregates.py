@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from fractions import Fraction
 from random import Random
@@ -39,14 +40,16 @@ def test_every_aggregate_of_every_type(function: str, name: str) -> None:
     column = COLUMNS[name]
     rng = Random(f"{function} {name}")
     for _ in range(20):
-        values = column.take(pa.array([rng.randrange(len(column)) for _ in range(rng.choice((0, 1, 7, 200)))], pa.int64()))
+        values = column.take(
+            pa.array([rng.randrange(len(column)) for _ in range(rng.choice((0, 1, 7, 200)))], pa.int64())
+        )
         offsets = sets(rng, len(values))
         found = aggregate(function, plain(values), offsets)
         found.validate(full=True)
         python = python_values(pa.chunked_array([values]))
-        wanted = [by_reference(function, python[a:b]) for a, b in zip(offsets, offsets[1:], strict=False)]
+        wanted = [by_reference(function, python[a:b]) for a, b in itertools.pairwise(offsets)]
         ours = (
-            [python_values(pa.chunked_array([found.values]))[a:b] for a, b in zip(offsets, offsets[1:], strict=False)]
+            [python_values(pa.chunked_array([found.values]))[a:b] for a, b in itertools.pairwise(offsets)]
             if function == "collect"
             else python_values(pa.chunked_array([found]))
         )

@@ -34,8 +34,7 @@ LITERALS = {
 }
 ARITHMETIC = {
     "number": [("number", op, "number") for op in "+-*/%"] + [("length", "/", "length")],
-    "length": [("length", "+", "length"), ("length", "-", "length"), ("length", "*", "number")]
-    + [("time", "-", "time"), ("zoned", "-", "zoned")],
+    "length": [*(("length", op, "length") for op in "+-"), ("length", "*", "number"), ("time", "-", "time")],
     "time": [("time", "+", "length"), ("time", "-", "length"), ("length", "+", "time")],
     "zoned": [("zoned", "+", "length"), ("zoned", "-", "length")],
     "text": [("text", "||", "text")],
@@ -43,8 +42,7 @@ ARITHMETIC = {
     + [("truth", "AND", "truth"), ("truth", "OR", "truth"), ("text", "LIKE", "text")],
 }
 CALLS = {
-    "number": ["abs", "sign", "floor", "ceil", "round", "sqrt", "exp", "ln", "log10", "sin", "cos", "tan", "asin"]
-    + ["acos", "atan", "radians", "degrees"],
+    "number": "abs sign floor ceil round sqrt exp ln log10 sin cos tan asin acos atan radians degrees".split(),
     "text": ["lower", "upper", "trim"],
 }
 PARTS = ["year", "month", "day", "weekday", "hour", "minute", "second"]
@@ -76,14 +74,18 @@ def _call(rng: Random, kind: str, some: object) -> str:
     match kind:
         case "number":
             numbers = [f"{rng.choice(CALLS['number'])}({some()})", f"power({some()}, {some()})", f"(-{some()})"]
-            return rng.choice([*numbers, f"length({some('text')})", f"{rng.choice(PARTS)}({some(rng.choice(['time', 'zoned']))})"])
+            return rng.choice(
+                [*numbers, f"length({some('text')})", f"{rng.choice(PARTS)}({some(rng.choice(['time', 'zoned']))})"]
+            )
         case "text":
             cut = f"substr({some()}, {some('number')}, {some('number')})"
             return rng.choice([f"{rng.choice(CALLS['text'])}({some()})", cut, f"replace({some()}, {some()}, {some()})"])
         case "truth":
             tests = [f"(NOT {some()})", f"({some(of)} IS NULL)", f"({some(of)} IN ({some(of)}, {some(of)}))"]
             search = rng.choice(["contains", "starts_with", "ends_with"])
-            return rng.choice([*tests, f"({some(of)} BETWEEN {some(of)} AND {some(of)})", f"{search}({some('text')}, {some('text')})"])
+            return rng.choice(
+                [*tests, f"({some(of)} BETWEEN {some(of)} AND {some(of)})", f"{search}({some('text')}, {some('text')})"]
+            )
         case "time" | "zoned":
             return f"date({some()})"
     return f"(-{some()})"

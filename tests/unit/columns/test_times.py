@@ -32,12 +32,14 @@ def test_the_offset_in_every_zone(part: int) -> None:
     for zone in ZONES[part::4]:
         first = rng.randrange(-130 * YEAR, 130 * YEAR)
         seconds = [first + rng.randrange(8 * YEAR) for _ in range(100)]
-        assert (offsets_at(zone, np.array(seconds)) + np.zeros(100)).tolist() == [offset(zone, s) for s in seconds], zone
+        assert (offsets_at(zone, np.array(seconds)) + np.zeros(100)).tolist() == [offset(zone, s) for s in seconds], (
+            zone
+        )
 
 
 @pytest.mark.parametrize("zone", ODD_ZONES)
 def test_the_hours_around_each_change(zone: str) -> None:
-    """Both ways: from the instant to the clock, and from the clock to the instant, where it may be shown twice or never."""
+    """Both ways: from the instant to the clock, and from the clock, which may show a time twice or never, to the instant."""
     hours = np.arange(-90 * YEAR, 80 * YEAR, 3600)
     changes = hours[:-1][np.diff(offsets_at(zone, hours)) != 0]
     assert len(changes) or zone == "Asia/Kathmandu"
