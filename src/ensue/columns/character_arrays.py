@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 
 from ensue.columns.raw_arrays import Integers, Mask, Value, array_of, as_array, length_of, missing
 
-Characters = npt.NDArray[np.uint32]
+#: Of 8 bits where all are ASCII, and else of 32.
+Characters = npt.NDArray[Any]
 #: So many bytes of text are looked at together: their characters take some ten times the memory.
 _BLOCK = 1 << 20
 
@@ -76,12 +77,12 @@ def _texts(value: Value, rows: int) -> Texts:
     if array.null_count:
         array = pc.fill_null(array, "")
     offsets = _offsets(array)
-    data = memoryview(array.buffers()[2] or b"")[offsets[0] : offsets[-1]]
-    characters = np.frombuffer(str(data, "utf-8").encode("utf-32-le"), np.uint32)
-    # A byte that continues a character looks like 10xxxxxx.
-    continues = (np.frombuffer(data, np.uint8) & 0xC0) == 0x80
-    before = np.concatenate([[0], np.cumsum(~continues)])
-    bounds = before[offsets - offsets[0]]
+    text = memoryview(array.buffers()[2] or b"")[offsets[0] : offsets[-1]]
+    characters, bounds = np.frombuffer(text, np.uint8), offsets - offsets[0]
+    if characters.max(initial=0) >= 0x80:
+        # A byte that continues a character looks like 10xxxxxx.
+        before = np.concatenate([[0], np.cumsum((characters & 0xC0) != 0x80)])
+        characters, bounds = np.frombuffer(str(text, "utf-8").encode("utf-32-le"), np.uint32), before[bounds]
     first, length = bounds[:-1], np.diff(bounds)
     if isinstance(value, pa.Scalar):
         first, length = np.repeat(first, rows), np.repeat(length, rows)
@@ -100,12 +101,22 @@ def places_of(first: Integers, length: Integers) -> Integers:
     return found
 
 
+def written_out(texts: Texts) -> Characters:
+    """The characters of all texts, one text after the other."""
+    first, length = texts.first, texts.length
+    if len(first) and (first[1:] == first[:-1] + length[:-1]).all():
+        return texts.characters[first[0] : first[-1] + length[-1]]
+    return texts.characters[places_of(first, length)]
+
+
 def _column(texts: Texts, null: Mask | None) -> pa.Array:
-    characters = texts.characters[places_of(texts.first, texts.length)]
-    data = characters.tobytes().decode("utf-32-le").encode("utf-8")
-    width = 1 + (characters >= 0x80) + (characters >= 0x800) + (characters >= 0x10000)
-    before = np.concatenate([[0], np.cumsum(width)])
-    offsets = before[np.concatenate([[0], np.cumsum(texts.length)])]
+    characters = written_out(texts)
+    offsets = np.concatenate([[0], np.cumsum(texts.length)])
+    data = characters.tobytes()
+    if characters.dtype != np.uint8:
+        data = data.decode("utf-32-le").encode("utf-8")
+        width = 1 + (characters >= 0x80) + (characters >= 0x800) + (characters >= 0x10000)
+        offsets = np.concatenate([[0], np.cumsum(width)])[offsets]
     validity = None
     if null is not None:
         validity = pa.py_buffer(np.packbits(~null, bitorder="little"))

@@ -1,7 +1,7 @@
 """Comparisons of columns: exact between numbers of any two types and between times of any two units.
 
 Where one side is a float, the other number becomes the nearest float, and NaN compares with nothing. All else is
-compared exactly: integers with and without a sign, decimals of any scale, times whose common unit does not fit 64 bits.
+compared exactly: integers with and without a sign, decimals of any scale, times whose common unit would not fit 64 bits.
 """
 
 from __future__ import annotations
@@ -127,9 +127,7 @@ def _fits(value: Value, steps: int) -> bool:
 def largest(value: Value) -> int:
     """The largest size of the times, of ticks; 0 where there is none."""
     ticks = as_ticks(value)
-    if isinstance(ticks, pa.Scalar):
-        return abs(int(ticks.as_py() or 0))
-    bounds = pc.min_max(ticks)
+    bounds = pc.min_max(as_array(ticks))
     return max(abs(int(bounds[end].as_py() or 0)) for end in ("min", "max"))
 
 

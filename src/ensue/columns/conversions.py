@@ -77,15 +77,15 @@ def nearest_floats(decimals: pa.Array) -> Floats:
     """The nearest float of each decimal, and any number where it is NULL.
 
     Arrow's own cast multiplies by a tenth, which is no float. A short decimal is a whole number over a power of ten:
-    both are floats, and a division gives the nearest one. The text of any number is read as the nearest one as well.
+    both are floats, and what a division gives is the nearest one. The text of a number is read as the nearest one, too.
     """
     scale = decimals.type.scale
     if is_short_decimal(decimals.type):
         whole = decimals.fill_null(0).cast(pa.decimal128(38, scale))
         words = np.frombuffer(whole.buffers()[1] or b"", np.int64)[2 * whole.offset :][: 2 * len(whole) : 2]
-        quotients: Floats = words / 10.0**scale
-        return quotients
-    found: Floats = raw(decimals.cast(pa.string()).cast(pa.float64()))
+        found: Floats = words / 10.0**scale
+    else:
+        found = raw(decimals.cast(pa.string()).cast(pa.float64()))
     return found
 
 

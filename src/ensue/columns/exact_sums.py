@@ -59,7 +59,7 @@ def _rounded(digits: Integers, first: int) -> Floats:
         digits[k] &= _DIGIT
     negative = digits[-1] < 0
     digits = _size(digits, negative)
-    # The highest digit that is not 0, and the two below it: together they have at least 64 known bits.
+    # The highest digit that is not 0 and the two below it have 64 bits and more from the first 1 on.
     top = np.zeros(digits.shape[1], dtype=np.int64)
     for k in range(len(digits)):
         top[digits[k] != 0] = k
@@ -76,8 +76,8 @@ def _rounded(digits: Integers, first: int) -> Floats:
     exponent = (top - 1 + first) * _BITS - _LOWEST - (32 - length.astype(np.int64)) + 11
     with np.errstate(over="ignore"):
         size = np.ldexp((kept + up).astype(np.float64), exponent)
-    signed: npt.NDArray[np.float64] = np.where(negative, -size, size)
-    return signed
+    found: Floats = np.where(negative, -size, size)
+    return found
 
 
 def _size(digits: Integers, negative: npt.NDArray[np.bool_]) -> Integers:

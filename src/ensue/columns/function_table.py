@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ensue.columns import choice_functions, number_functions, text_functions, text_search, time_functions
+from ensue.columns import choice_functions, number_functions, text_functions, time_functions
 from ensue.columns.raw_arrays import Value, nulls
 from ensue.data.schema import value_type
 from ensue.logic.functions import FUNCTIONS
@@ -29,7 +29,6 @@ _of_floats = number_functions.of_floats
 _rounding = number_functions.rounding
 _factor = number_functions.times_factor
 _part = time_functions.part
-_searching = text_functions.searching
 
 #: These see NULL: they choose among their arguments.
 _LENIENT: dict[str, Callable[..., Value]] = {
@@ -68,9 +67,9 @@ _STRICT: dict[str, Callable[..., Value]] = {
     "substr": text_functions.substr,
     "concat": text_functions.concat,
     "replace": text_functions.replace,
-    "contains": _searching(pc.match_substring, text_search.contains),
-    "starts_with": _searching(pc.starts_with, text_search.starts_with),
-    "ends_with": _searching(pc.ends_with, text_search.ends_with),
+    "contains": text_functions.contains,
+    "starts_with": text_functions.starts_with,
+    "ends_with": text_functions.ends_with,
     # times, in the zone of their column
     "year": _part(time_functions.year),
     "month": _part(time_functions.month),

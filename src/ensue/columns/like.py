@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ensue.columns import text_search
 from ensue.columns.character_arrays import Texts, over_characters
 from ensue.columns.raw_arrays import Integers, Mask, Value
 
@@ -92,8 +93,45 @@ def _escaped(text: str) -> str:
 
 
 def _matches(texts: Texts, patterns: Texts) -> Mask:
-    """All rows at once, a step at a time: each goes on in its text and its pattern, or back to its last `%`."""
-    texts, patterns = _padded(texts), _padded(_tokens(patterns))
+    """Most patterns ask how a text begins or ends, or what it contains; the others are gone through step by step."""
+    if not any((patterns.characters == ord(c)).any() for c in "%_\\"):
+        return _equals(texts, patterns)
+    patterns = _tokens(patterns)
+    padded = _padded(patterns)
+    opens, closes = _at(padded, np.zeros_like(padded.length)) == _ANY, _at(padded, padded.length - 1) == _ANY
+    wild = _count(patterns, patterns.characters < 0)
+    plain = Texts(patterns.characters, patterns.first + opens, np.maximum(patterns.length - opens - closes, 0))
+    simple = wild <= opens * 1 + (closes & (patterns.length > 1))
+    found = np.zeros(len(simple), dtype=np.bool_)
+    for compare, rows in (
+        (_equals, simple & ~opens & ~closes),
+        (text_search.starts_with, simple & ~opens & closes),
+        (text_search.ends_with, simple & opens & ~closes),
+        (text_search.contains, simple & opens & closes),
+        (_step_by_step, ~simple),
+    ):
+        if rows.any():
+            asked = patterns if compare is _step_by_step else plain
+            found[rows] = compare(texts.rows(rows), asked.rows(rows))
+    return found
+
+
+def _equals(texts: Texts, others: Texts) -> Mask:
+    found: Mask = texts.length == others.length
+    found[found] = text_search.starts_with(texts.rows(found), others.rows(found))
+    return found
+
+
+def _count(texts: Texts, marked: Mask) -> Integers:
+    """How many characters of each text are marked."""
+    before = np.append(0, np.cumsum(marked))
+    found: Integers = before[texts.first + texts.length] - before[texts.first]
+    return found
+
+
+def _step_by_step(texts: Texts, patterns: Texts) -> Mask:
+    """All rows at once: with each step a row goes on in its text and its pattern, or goes back to its last `%`."""
+    texts, patterns = _padded(texts), _padded(patterns)
     found = np.zeros(len(texts.first), dtype=np.bool_)
     rows = np.arange(len(found))
     place, token = np.zeros_like(rows), np.zeros_like(rows)
@@ -117,8 +155,8 @@ def _matches(texts: Texts, patterns: Texts) -> Mask:
 
 
 def _at(texts: Texts, place: Integers) -> Integers:
-    """The character at the place of each text, and behind its last one a number that no character has."""
-    inside = place < texts.length
+    """The character at the place of each text, and outside of it a number that no character has."""
+    inside = (place >= 0) & (place < texts.length)
     return np.where(inside, texts.characters[np.where(inside, texts.first + place, 0)], _END)
 
 
@@ -129,21 +167,25 @@ def _padded(texts: Texts) -> Texts:
 
 def _tokens(patterns: Texts) -> Texts:
     """The patterns without the backslashes that only take the next character as it is, and wild cards as numbers."""
+    takes = _escapes(patterns)
     characters = patterns.characters.astype(np.int64)
-    begins = np.zeros(len(characters) + 1, dtype=np.bool_)
+    for wild, number in (("%", _ANY), ("_", _ONE)):
+        own = characters == ord(wild)
+        own[1:] &= ~takes[:-1]
+        characters[own] = number
+    before = np.append(0, np.cumsum(~takes))
+    return Texts(characters[~takes], before[patterns.first], patterns.length - _count(patterns, takes))
+
+
+def _escapes(patterns: Texts) -> Mask:
+    """Where a backslash takes the next character as it is."""
+    backslash = patterns.characters == ord("\\")
+    begins, ends = np.zeros((2, len(backslash) + 1), dtype=np.bool_)
     begins[patterns.first] = True
-    ends = np.zeros_like(begins)
     ends[patterns.first + patterns.length] = True
-    backslash = characters == ord("\\")
     # In a row of backslashes the first, the third, the fifth take the next one, if there is one.
     fresh = backslash & (begins[:-1] | ~np.append(False, backslash[:-1]))
-    place = np.arange(len(characters))
+    place = np.arange(len(backslash))
     since = place - np.maximum.accumulate(np.where(fresh, place, 0))
-    takes = backslash & (since % 2 == 0) & ~ends[1:]
-    taken = np.append(False, takes[:-1])
-    for wild, number in (("%", _ANY), ("_", _ONE)):
-        characters[(characters == ord(wild)) & ~taken] = number
-    before = np.append(0, np.cumsum(~takes))
-    first = before[patterns.first]
-    length = before[patterns.first + patterns.length] - first
-    return Texts(characters[~takes], first, length)
+    found: Mask = backslash & (since % 2 == 0) & ~ends[1:]
+    return found

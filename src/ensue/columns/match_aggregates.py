@@ -1,4 +1,4 @@
-"""Aggregates over the events that a variable marks in each match, for conditions on whole matches and for items."""
+"""Aggregates over the events that a variable marks in each match: for conditions on whole matches, and for items."""
 
 from __future__ import annotations
 

@@ -15,8 +15,8 @@ Mask = npt.NDArray[np.bool_]
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Numbers = npt.NDArray[Any]
-#: A column, or one value for all rows: pa.Array | pa.Scalar, of which type checkers know nothing.
-Value: TypeAlias = Any
+#: A column, or one value for all rows.
+Value: TypeAlias = pa.Array | pa.Scalar
 
 _OF_ARROW = {
     pa.int64(): np.int64,

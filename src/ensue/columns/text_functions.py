@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from ensue.columns import text_search
 from ensue.columns.character_arrays import Texts, over_characters
 from ensue.columns.conversions import as_texts
-from ensue.columns.raw_arrays import Integers, Mask, Value, raw
+from ensue.columns.raw_arrays import Integers, Mask, Value, array_of, as_array, length_of, missing, raw, truth
 
 _FARTHEST = 2**63 - 1
 
@@ -29,11 +29,18 @@ def concat(*texts: Value) -> pa.Array:
 
 
 def replace(text: Value, old: Value, new: Value) -> pa.Array:
-    if not (isinstance(old, pa.Scalar) and isinstance(new, pa.Scalar)):
-        return over_characters(text_search.replaced, text, old, new)
-    if not old.as_py():
-        return text
-    return pc.replace_substring(text, pattern=old.as_py(), replacement=new.as_py())
+    if isinstance(old, pa.Scalar) and isinstance(new, pa.Scalar):
+        return pc.replace_substring(text, pattern=old.as_py(), replacement=new.as_py()) if old.as_py() else text
+    rows = length_of(text, old, new)
+    texts = pa.repeat(text, rows) if isinstance(text, pa.Scalar) else text
+    null = missing(text, old, new)
+    null = np.broadcast_to(False if null is None else null, rows)
+    # Most rows stay as they are, and are copied as they are.
+    changing = array_of(np.broadcast_to(truth(as_array(contains(text, old))), rows) & ~null, None, pa.bool_())
+    own = (v.filter(changing) if isinstance(v, pa.Array) else v for v in (texts, old, new))
+    changed = over_characters(text_search.replaced, *own).cast(texts.type)
+    found = pc.replace_with_mask(texts, changing, changed)
+    return pc.if_else(array_of(null, None, pa.bool_()), pa.scalar(None, texts.type), found)
 
 
 def searching(
@@ -47,6 +54,11 @@ def searching(
         return over_characters(by_row, text, part)
 
     return apply
+
+
+contains = searching(pc.match_substring, text_search.contains)
+starts_with = searching(pc.starts_with, text_search.starts_with)
+ends_with = searching(pc.ends_with, text_search.ends_with)
 
 
 def substr(text: Value, start: Value, count: Value | None = None) -> pa.Array:

@@ -1,6 +1,7 @@
 """Finding texts in texts where each row has its own to look for, in time that grows with their length alone.
 
-A part of a text is compared by its hash first (Karp and Rabin, 1987), and then as it is, so that the answer is exact.
+A place is looked at where the first and the last character fit. Where these are too many, they are sorted out by the
+hash of what stands there (Karp and Rabin, 1987). What is left is compared as it is, so that the answer is exact.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ensue.columns.character_arrays import Characters, Texts, places_of
+from ensue.columns.character_arrays import Characters, Texts, places_of, written_out
 from ensue.columns.raw_arrays import Integers, Mask
 
 _Hashes = npt.NDArray[np.uint64]
@@ -33,31 +34,37 @@ def contains(texts: Texts, parts: Texts) -> Mask:
 def replaced(texts: Texts, old: Texts, new: Texts) -> Texts:
     """The texts with each occurrence of `old`, from the left and without overlaps, as `new`."""
     rows, at = _occurrences(texts, old, only_first=False)
-    count = np.bincount(rows, minlength=len(texts.first))
+    changed, rows, count = np.unique(rows, return_inverse=True, return_counts=True)
+    own, old, new = (t.rows(changed) for t in (texts, old, new))
     # A row consists of a piece before each occurrence, the new text for each, and a piece after the last.
     end = np.cumsum(2 * count + 1)
     before = (end - (2 * count + 1))[rows] + 2 * (np.arange(len(rows)) - (np.cumsum(count) - count)[rows])
-    begin = np.zeros(int(end[-1]) if len(end) else 0, dtype=np.int64)
-    length = np.zeros_like(begin)
-    begin[end - (2 * count + 1)] = texts.first
-    begin[before + 2] = texts.first[rows] + at + old.length[rows]
-    begin[before + 1] = len(texts.characters) + new.first[rows]
+    first = np.zeros(int(end[-1]) if len(end) else 0, dtype=np.int64)
+    length = np.zeros_like(first)
+    first[end - (2 * count + 1)] = own.first
+    first[before + 2] = own.first[rows] + at + old.length[rows]
+    first[before + 1] = len(texts.characters) + new.first[rows]
     length[before + 1] = new.length[rows]
-    length[before] = texts.first[rows] + at - begin[before]
-    length[end - 1] = texts.first + texts.length - begin[end - 1]
-    characters = np.concatenate([texts.characters, new.characters])[places_of(begin, length)]
+    length[before] = own.first[rows] + at - first[before]
+    length[end - 1] = own.first + own.length - first[end - 1]
+    made = written_out(Texts(np.concatenate([texts.characters, new.characters]), first, length))
     bounds = np.concatenate([[0], np.cumsum(length)])[np.concatenate([[0], end])]
-    return Texts(characters, bounds[:-1], np.diff(bounds))
+    all_first, all_length = texts.first.copy(), texts.length.copy()
+    all_first[changed], all_length[changed] = len(texts.characters) + bounds[:-1], np.diff(bounds)
+    return Texts(np.concatenate([texts.characters, made]), all_first, all_length)
 
 
 def _equal_at(texts: Texts, parts: Texts, at: Integers) -> Mask:
     """Whether the part stands at this place of the text."""
     found = (at >= 0) & (at + parts.length <= texts.length)
-    rows = np.flatnonzero(found)
-    length = parts.length[rows]
-    ours = texts.characters[places_of(texts.first[rows] + at[rows], length)]
-    theirs = parts.characters[places_of(parts.first[rows], length)]
-    found[np.repeat(rows, length)[ours != theirs]] = False
+    rows = np.flatnonzero(found & (parts.length > 0))
+    first, begin, length = texts.first[rows] + at[rows], parts.first[rows], parts.length[rows]
+    # The last character tells most of those that differ.
+    same = texts.characters[first + length - 1] == parts.characters[begin + length - 1]
+    found[rows[~same]] = False
+    rows, first, begin, length = rows[same], first[same], begin[same], length[same]
+    differ = texts.characters[places_of(first, length)] != parts.characters[places_of(begin, length)]
+    found[np.repeat(rows, length)[differ]] = False
     return found
 
 
@@ -68,7 +75,7 @@ def _occurrences(texts: Texts, parts: Texts, *, only_first: bool) -> tuple[Integ
     """
     rows, at = _candidates(texts, parts)
     while True:
-        chosen = np.unique(rows, return_index=True)[1] if only_first else _without_overlaps(rows, at, parts)
+        chosen = _firsts(rows) if only_first else _without_overlaps(rows, at, parts)
         equal = _equal_at(texts.rows(rows[chosen]), parts.rows(rows[chosen]), at[chosen])
         if equal.all():
             return rows[chosen], at[chosen]
@@ -77,19 +84,43 @@ def _occurrences(texts: Texts, parts: Texts, *, only_first: bool) -> tuple[Integ
         rows, at = rows[kept], at[kept]
 
 
+def _firsts(rows: Integers) -> Integers:
+    """Where each row begins, in rows that are in order."""
+    return np.flatnonzero(np.diff(rows, prepend=-1))
+
+
 def _candidates(texts: Texts, parts: Texts) -> tuple[Integers, Integers]:
-    """Where the hashes agree."""
+    """Where the part may stand. To look at all of these places takes no longer than to read the texts a few times."""
     count = np.where(parts.length > 0, np.maximum(texts.length - parts.length + 1, 0), 0)
     rows = np.repeat(np.arange(len(count)), count)
-    at = places_of(np.zeros_like(count), count)
-    place, begin, length = texts.first[rows] + at, parts.first[rows], parts.length[rows]
+    place = places_of(texts.first, count)
+    if len(rows):
+        last = np.maximum(parts.length - 1, 0)
+        same = texts.characters[place + last[rows]] == _at(parts, last)[rows]
+        rows, place = rows[same], place[same]
+        same = texts.characters[place] == _at(parts, 0)[rows]
+        rows, place = rows[same], place[same]
+    if parts.length[rows].sum() > 4 * len(texts.characters):
+        same = _same_hash(texts, parts, rows, place)
+        rows, place = rows[same], place[same]
+    return rows, place - texts.first[rows]
+
+
+def _at(texts: Texts, place: Integers | int) -> Characters:
+    """The character at the place of each text, and any for the empty text."""
+    found: Characters = texts.characters[np.minimum(texts.first + place, len(texts.characters) - 1)]
+    return found
+
+
+def _same_hash(texts: Texts, parts: Texts, rows: Integers, place: Integers) -> Mask:
+    begin, length = parts.first[rows], parts.length[rows]
     hashes, own = _hashes(texts.characters), _hashes(parts.characters)
     powers = _powers(max(len(hashes), len(own)))
     # The hash of a part has the power of its place as a factor: each side gets the other's as well.
-    same = (hashes[place + length] - hashes[place]) * powers[begin] == (own[begin + length] - own[begin]) * powers[
-        place
-    ]
-    return rows[same], at[same]
+    same: Mask = (hashes[place + length] - hashes[place]) * powers[begin] == (
+        (own[begin + length] - own[begin]) * powers[place]
+    )
+    return same
 
 
 def _hashes(characters: Characters) -> _Hashes:
@@ -112,7 +143,7 @@ def _without_overlaps(rows: Integers, at: Integers, parts: Texts) -> Integers:
     following = np.full(count + 1, count)
     following[:-1] = np.where(np.append(rows, -1)[behind] == rows, behind, count)
     taken = np.zeros(count + 1, dtype=np.bool_)
-    taken[np.unique(rows, return_index=True)[1]] = True
+    taken[_firsts(rows)] = True
     # After k rounds all are taken that lie less than 2^k steps behind the first of their row.
     while (following < count).any():
         taken[following[taken]] = True

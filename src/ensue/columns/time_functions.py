@@ -6,6 +6,7 @@ What lies outside the years 1 to 9999 has no parts: NULL.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -98,8 +99,8 @@ def year(local: Integers) -> Integers:
     return _by_day(local, lambda days: days.astype("M8[Y]").astype(np.int64) + 1970)
 
 
-def _by_day(local: Integers, compute: Callable[[np.ndarray], Integers]) -> Integers:
-    """A part of the date. Where the first and the last day are near, each day between is looked up once."""
+def _by_day(local: Integers, compute: Callable[[Any], Integers]) -> Integers:
+    """A part of the date. Where the days are few, the calendar is asked once for each from the first to the last."""
     days = local // _DAY
     if not len(days):
         return days

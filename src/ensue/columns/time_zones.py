@@ -18,8 +18,8 @@ from ensue.columns.raw_arrays import Integers
 
 #: The seconds of the years 1 to 9999, which are all that Python's datetime knows.
 FIRST, LAST = -62_135_596_800, 253_402_300_799
-#: A stretch is 2^25 s, a year and some days. No zone ever changed its offset twice within 4 days, so two looks that
-#: are 1.5 days apart have one change between them at most.
+#: A stretch is 2^25 s, a year and some days. No zone ever changed its offset twice within 3.9 days (Freetown in 1939), so
+#: that two looks that are 1.5 days apart have one change between them at most.
 _STRETCH, _LOOK = 25, 1 << 17
 
 
@@ -40,7 +40,7 @@ def offsets_at(zone: str | None, seconds: Integers) -> Integers | int:
 
 
 def offsets_of_local(zone: str | None, local: Integers) -> Integers | int:
-    """The offset at each time of the wall clock; if it shows a time twice or never, the one before the change."""
+    """The offset at each time of the wall clock. Where the clock shows a time twice, or never, it is the earlier one."""
     changes = _changes_around(zone, local)
     if isinstance(changes, int):
         return changes
@@ -50,7 +50,7 @@ def offsets_of_local(zone: str | None, local: Integers) -> Integers | int:
 
 
 def _changes_around(zone: str | None, seconds: Integers) -> Changes | int:
-    """All changes that concern these times, or times a day apart from them; or the only offset, if there is one."""
+    """All changes that concern these times, or times a day apart from them; or the offset, where there is only one."""
     fixed = _fixed_offset(zone)
     if fixed is not None or zone is None or not len(seconds):
         return fixed or 0
@@ -91,7 +91,7 @@ def _change_between(zone: str, before: int, after: int) -> int:
 
 
 def _offset(zone: str, second: int) -> int:
-    """Near the ends of time, Python has no date for the wall clock: the offset is that of a day before or after."""
+    """The offset at one instant; within a day of the ends of Python's time, that of a day before or after."""
     day = 86_400
     instant = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=min(max(second, FIRST + day), LAST - day))
     offset = instant.astimezone(_zone(zone)).utcoffset()

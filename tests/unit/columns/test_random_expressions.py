@@ -34,13 +34,7 @@ LITERALS = {
 }
 ARITHMETIC = {
     "number": [("number", op, "number") for op in "+-*/%"] + [("length", "/", "length")],
-    "length": [
-        ("length", "+", "length"),
-        ("length", "-", "length"),
-        ("length", "*", "number"),
-        ("time", "-", "time"),
-        ("zoned", "-", "zoned"),
-    ],
+    "length": [*(("length", op, "length") for op in "+-"), ("length", "*", "number"), ("time", "-", "time")],
     "time": [("time", "+", "length"), ("time", "-", "length"), ("length", "+", "time")],
     "zoned": [("zoned", "+", "length"), ("zoned", "-", "length")],
     "text": [("text", "||", "text")],
@@ -48,25 +42,7 @@ ARITHMETIC = {
     + [("truth", "AND", "truth"), ("truth", "OR", "truth"), ("text", "LIKE", "text")],
 }
 CALLS = {
-    "number": [
-        "abs",
-        "sign",
-        "floor",
-        "ceil",
-        "round",
-        "sqrt",
-        "exp",
-        "ln",
-        "log10",
-        "sin",
-        "cos",
-        "tan",
-        "asin",
-        "acos",
-        "atan",
-        "radians",
-        "degrees",
-    ],
+    "number": "abs sign floor ceil round sqrt exp ln log10 sin cos tan asin acos atan radians degrees".split(),
     "text": ["lower", "upper", "trim"],
 }
 PARTS = ["year", "month", "day", "weekday", "hour", "minute", "second"]

@@ -46,7 +46,7 @@ def as_computed(value: Any) -> Any:
 
 
 def as_typed(value: Any, type_: ValueType) -> Any:
-    """A function's result as a value of its type: a float if that is the type; NULL if the type is too small."""
+    """What a function gives, as a value of its type: a float where that is the type, NULL where it does not fit."""
     if value is None:
         return None
     arrow = type_.arrow

@@ -1,0 +1,163 @@
+"""Whole queries with each function of the language, beside the same query with a plain comparison of the same column.
+
+What a function costs must not decide whether it can be used: the goal is three times the query with the comparison.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+import ensue
+from bench.workloads import NAMES
+
+QUERY = "SELECT x.i FROM S WHERE (A AS x FILTER {}) : (B AS y FILTER y.i > 90)"
+#: The aggregates are of three events each; the condition is judged on whole matches, as those that relate events are.
+AGGREGATING = "SELECT x.i FROM S WHERE (A AS y){{3}} ; B AS x FILTER {} WITHIN 12 EVENTS"
+TIMES = 5
+
+#: The comparison of a column, and what else is asked of that column. Each is TRUE of one event in a hundred or fewer.
+CONDITIONS: dict[str, list[str]] = {
+    "x.i = 7": [
+        "x.i + 1 = 8",
+        "x.i - 1 = 6",
+        "x.i * 2 = 14",
+        "x.i / 2 = 3.5",
+        "x.i % 99 = 7",
+        "-x.i = -7",
+        "x.i IN (7, 700, 800)",
+        "x.i BETWEEN 7 AND 7",
+        "x.i = x.f",
+        "x.u = x.i",
+        "abs(x.i) = 7",
+        "sign(x.i - 98) = 1",
+        "coalesce(x.i, 0) = 7",
+        "nullif(x.i, 0) = 7",
+        "greatest(x.i, 98) > 98",
+        "least(x.i, 7) = x.i + 7",
+        "if(x.i > 50, 0, x.i) = 7",
+        "PREV(x.i) = 7",
+        "x.d = 7",
+    ],
+    "x.f > 99": [
+        "x.f * 2 > 198",
+        "x.f % 50 > 49.5",
+        "floor(x.f) = 99",
+        "ceil(x.f) = 100",
+        "round(x.f) = 99",
+        "sqrt(x.f) > 9.95",
+        "exp(x.f) > 1e43",
+        "ln(x.f) > 4.595",
+        "log10(x.f) > 1.9957",
+        "power(x.f, 1.5) > 985",
+        "sin(x.f) > 0.9995",
+        "cos(x.f) > 0.9995",
+        "tan(x.f) > 50",
+        "asin(x.f / 100) > 1.43",
+        "acos(x.f / 100) > 1.55",
+        "atan(x.f) > 1.5606",
+        "atan2(x.f, 1) > 1.5606",
+        "radians(x.f) > 1.728",
+        "degrees(x.f) > 5672",
+    ],
+    "x.s = 'user 7'": [
+        "x.s LIKE 'user 7'",
+        "x.s LIKE '%er 77'",
+        "x.s LIKE 'u%77'",
+        "x.s LIKE 'us_r 7_7'",
+        "x.s LIKE x.p",
+        "lower(x.s) = 'user 7'",
+        "upper(x.s) = 'USER 7'",
+        "length(x.s) = 6",
+        "trim(x.s) = 'user 7'",
+        "substr(x.s, 6) = '7'",
+        "substr(x.s, -3, 2) = '77'",
+        "substr(x.s, x.i) = '77'",
+        "x.s || 'x' = 'user 7x'",
+        "concat(x.s, '-', x.s) = 'user 7-user 7'",
+        "replace(x.s, 'user', 'u') = 'u 7'",
+        "replace(x.s, x.p, 'u') = 'u 7'",
+        "contains(x.s, '777')",
+        "contains(x.s, x.p)",
+        "starts_with(x.s, 'user 77')",
+        "ends_with(x.s, '77')",
+    ],
+    "x.name = 'NONE'": ["lower(x.name) = 'none'", "x.name LIKE '%N_NE'", "substr(x.name, 2) = 'ONE'"],
+    "x.t > timestamp('2024-01-12 12:00')": [
+        "year(x.t) = 2025",
+        "month(x.t) = 2",
+        "day(x.t) = 12 AND x.t > timestamp('2024-01-12 12:00')",
+        "weekday(x.t) = 5 AND x.t > timestamp('2024-01-12 12:00')",
+        "hour(x.t) = 3 AND x.i > 90",
+        "minute(x.t) = 30",
+        "second(x.t) = 59",
+        "date(x.t) = timestamp('2024-01-12')",
+        "x.t - timestamp('2024-01-01') > 275 h",
+        "x.t + 1 h > timestamp('2024-01-12 13:00')",
+        "(x.t - timestamp('2024-01-01')) / 1 h > 275",
+    ],
+    "x.z > timestamp('2024-01-12 12:00Z')": [
+        "hour(x.z) = 3 AND x.i > 90",
+        "date(x.z) = timestamp('2024-01-11 23:00Z')",
+    ],
+}
+AGGREGATES = ["count(y) > 3", "sum(y.i) > 290", "sum(y.f) > 290", "avg(y.f) > 98", "min(y.f) > 90", "max(y.f) < 8"]
+AGGREGATES += ["first(y.i) > 98", "last(y.i) > 98", "min(y.s) > 'user 99'"]
+
+
+def events(count: int, seed: int = 5) -> pa.Table:
+    """Events of two types, a second apart, with numbers, texts and times."""
+    rng = np.random.default_rng(seed)
+    numbers = rng.integers(0, 100, count)
+    times = pa.array(np.arange(count) * 1_000_000 + 1_704_067_200_000_000)
+    users = np.array([f"user {k}" for k in range(1_000)])
+    return pa.table(
+        {
+            "time": times.cast(pa.timestamp("us")),
+            "type": pa.DictionaryArray.from_arrays(rng.integers(0, 2, count).astype(np.int8), pa.array(["A", "B"])),
+            "i": pa.array(numbers),
+            "u": pa.array(numbers[::-1].astype(np.uint64)),
+            "f": pa.array(rng.uniform(0, 100, count)),
+            "d": pa.array(numbers).cast(pa.decimal128(21, 2)),
+            "s": pa.array(users[rng.integers(0, len(users), count)]),
+            "p": pa.array(users[rng.integers(0, len(users), count)]),
+            "name": pa.DictionaryArray.from_arrays(
+                pa.array(rng.integers(0, len(NAMES), count, dtype=np.int8)), pa.array(NAMES)
+            ),
+            "t": times.cast(pa.timestamp("us")),
+            "z": times.cast(pa.timestamp("us", "Europe/Berlin")),
+        }
+    )
+
+
+def functions(count: int) -> Iterator[dict[str, Any]]:
+    """How many times as long a query takes with each function as with the comparison, run in turns."""
+    stream = events(count)
+    for plain, conditions in CONDITIONS.items():
+        for condition in conditions:
+            yield _beside(stream, QUERY.format(plain), QUERY.format(condition), condition)
+    fewer = stream.slice(0, count // 4)
+    for condition in AGGREGATES:
+        yield _beside(fewer, AGGREGATING.format("x.i <> y.i"), AGGREGATING.format(condition), condition)
+
+
+def _beside(stream: pa.Table, plain: str, asked: str, name: str) -> dict[str, Any]:
+    queries = [ensue.query(plain), ensue.query(asked)]
+    works: list[Callable[[], Any]] = [lambda q=q: q.run(stream) for q in queries]  # type: ignore[misc]
+    shortest = [float("inf")] * 2
+    for turn in range(TIMES + 1):
+        for k, work in enumerate(works):
+            start = time.perf_counter()
+            work()
+            if turn:  # in the first, kernels are loaded
+                shortest[k] = min(shortest[k], time.perf_counter() - start)
+    return {
+        "name": name,
+        "times_a_comparison": round(shortest[1] / shortest[0], 2),
+        "milliseconds": round(shortest[1] * 1e3, 1),
+        "milliseconds_of_the_comparison": round(shortest[0] * 1e3, 1),
+    }
