@@ -1,7 +1,7 @@
 """Comparisons of columns: exact between numbers of any two types and between times of any two units.
 
 Where one side is a float, the other number becomes the nearest float, and NaN compares with nothing. All else is
-compared exactly: integers with and without a sign, decimals of any scale, times whose common unit would not fit 64 bits.
+compared exactly: integers with and without a sign, decimals of any scale, times whose common unit does not fit 64 bits.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from ensue.columns.raw_arrays import Integers
 
 #: The seconds of the years 1 to 9999, which are all that Python's datetime knows.
 FIRST, LAST = -62_135_596_800, 253_402_300_799
-#: A stretch is 2^25 s, a year and some days. No zone ever changed its offset twice within 3.9 days (Freetown in 1939), so
+#: A stretch is 2^25 s, a year and some days. No zone ever changed its offset twice within 3.9 days (Freetown, 1939), so
 #: that two looks that are 1.5 days apart have one change between them at most.
 _STRETCH, _LOOK = 25, 1 << 17
 
@@ -40,7 +40,7 @@ def offsets_at(zone: str | None, seconds: Integers) -> Integers | int:
 
 
 def offsets_of_local(zone: str | None, local: Integers) -> Integers | int:
-    """The offset at each time of the wall clock. Where the clock shows a time twice, or never, it is the earlier one."""
+    """The offset at each time of the wall clock. If the clock shows a time twice or never, it is the earlier one."""
     changes = _changes_around(zone, local)
     if isinstance(changes, int):
         return changes

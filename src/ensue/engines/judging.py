@@ -38,9 +38,6 @@ def _holds(
     found: ComplexEvents, condition: ast.Expression, events: EventStream, budget: Budget
 ) -> npt.NDArray[np.bool_]:
     """For each match, whether the condition is TRUE for every choice; a variable without events leaves no choice."""
-    of_match, chosen = _choices(found, sorted(chosen_of(condition)))
-    aggregates = {print_expression(a): a for a in aggregates_of(condition)}
-    terms = {print_expression(a): a for a in ast.find(without_aggregates(condition), ast.Attribute)}
 
     def values_at(attribute: str, positions: Positions) -> pa.Array:
         return one_chunk(events.table.column(attribute).take(integers(positions)))

@@ -1,8 +1,9 @@
 """The scalar functions of expressions: name, parameters and result type, one row each.
 
-What a function is worth is said twice, on purpose: value by value in the reference (`engines/reference/`), and over
-Arrow columns in the engine (`columns/`). A function of NULL is NULL unless it chooses among its arguments; one that has
-no result (the root of a negative number, a division by zero) is NULL too: data never raises.
+The values of a function are defined twice, on purpose: value by value in the reference (`engines/reference/`), and over
+Arrow columns in the engine (`columns/`). A function of NULL returns NULL unless it chooses among its arguments. A
+function without a result (the root of a negative number, a division by zero) also returns NULL: data never raises an
+error.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ def test_the_offset_in_every_zone(part: int) -> None:
 
 @pytest.mark.parametrize("zone", ODD_ZONES)
 def test_the_hours_around_each_change(zone: str) -> None:
-    """Both ways: from the instant to the clock, and from the clock, which may show a time twice or never, to the instant."""
+    """Both ways: from the instant to the clock, and back from the clock, which may show a time twice or never."""
     hours = np.arange(-90 * YEAR, 80 * YEAR, 3600)
     changes = hours[:-1][np.diff(offsets_at(zone, hours)) != 0]
     assert len(changes) or zone == "Asia/Kathmandu"
