@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ensue.automata.determinize import Configuration, Determinizer, Program
-from ensue.kernels.evaluate import NO_CHANGE, UNKNOWN, Tables
+from ensue.kernels.stepping import NO_CHANGE, UNKNOWN, Tables
 from ensue.kernels.growing import Growing
 
 EMPTY: Configuration = ()

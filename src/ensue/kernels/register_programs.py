@@ -9,15 +9,15 @@ import numpy as np
 from ensue.automata.determinize import START, Configuration, Move, Program, Subset
 from ensue.automata.register_moves import RegisterMoves
 from ensue.automata.registers import Keep, Register, Store, comparisons_of, formulas_of, writes_of
-from ensue.kernels import formulas, register_steps
+from ensue.kernels import formulas, register_data
 from ensue.kernels.growing import Growing
-from ensue.kernels.register_steps import Steps
+from ensue.kernels.register_data import Steps
 from ensue.plan import Plan
 
 _KEEP = {
-    Keep.NEW: register_steps.KEEP_NEW,
-    Keep.LEAST: register_steps.KEEP_LEAST,
-    Keep.GREATEST: register_steps.KEEP_GREATEST,
+    Keep.NEW: register_data.KEEP_NEW,
+    Keep.LEAST: register_data.KEEP_LEAST,
+    Keep.GREATEST: register_data.KEEP_GREATEST,
 }
 _NOWHERE: Subset = frozenset()
 
@@ -77,7 +77,7 @@ class RegisterPrograms:
         lost = (-1, -1) if taken.lost is None else (self._number[taken.lost.register], self.checks.index(taken.lost))
         return move.action, taken.kind, taken.bound, live, *lost
 
-    def _numbered(self) -> register_steps.Actions:
+    def _numbered(self) -> register_data.Actions:
         check, store = {c: n for n, c in enumerate(self.checks)}, {s: n for n, s in enumerate(self.stores)}
         formula = {f: n for n, f in enumerate(self._formulas)}
         first_check, first_store, first_formula = [0], [0], [0]
@@ -88,7 +88,7 @@ class RegisterPrograms:
             checks += [(self._number[c.register], check[c]) for c in comparisons_of(actions)]
             asked += [(formula[f], int(f.absent)) for f in formulas_of(actions)]
             for w in writes_of(actions):
-                keep = _KEEP[w.keep] if isinstance(w, Store) else register_steps.KEEP_NONE
+                keep = _KEEP[w.keep] if isinstance(w, Store) else register_data.KEEP_NONE
                 stores.append((self._number[w.register], keep, store[w] if isinstance(w, Store) else 0))
             first_check.append(len(checks))
             first_store.append(len(stores))
@@ -96,7 +96,7 @@ class RegisterPrograms:
         check_register, check_column = _columns(checks, 2)
         store_register, store_keep, store_column = _columns(stores, 3)
         number, absent = _columns(asked, 2)
-        return register_steps.Actions(
+        return register_data.Actions(
             np.array(first_check, dtype=np.int32),
             check_register,
             check_column,

@@ -14,19 +14,19 @@ from ensue.data.complex_events import ComplexEvents, Piece
 from ensue.data.envelope import Parts
 from ensue.data.events import EventStream, one_chunk
 from ensue.errors import EngineError
-from ensue.kernels import evaluate
+from ensue.kernels import evaluate, stepping
 from ensue.kernels.arena import EVENT, MARK_BITS, NOTHING, TREE, USED, Arena, collect, grown, new_arena
 from ensue.kernels.classes import Classes, Classifier, Codes, take_busy
 from ensue.kernels.compiled import make_ready
 from ensue.kernels.earliest import WIDTH as LADDER
-from ensue.kernels.evaluate import Batch, Output, Partitions, Rules, Stack
 from ensue.kernels.jit import read_only
 from ensue.kernels.keys import KeyNumbers
 from ensue.kernels.programs import MoveNotes, Programs
 from ensue.kernels.register_columns import RegisterColumns
 from ensue.kernels.register_programs import RegisterPrograms
-from ensue.kernels.register_steps import Memory, Spine
-from ensue.kernels.select import CHOOSE, CHOOSE_ALL
+from ensue.kernels.register_data import RegisterData, Spine
+from ensue.kernels.select import CHOOSE, Choice
+from ensue.kernels.stepping import Batch, Output, Partitions, Rules, Stack, State
 from ensue.kernels.value_trees import DEEPEST, LEAST
 from ensue.language import ast
 from ensue.plan import Plan
@@ -34,12 +34,13 @@ from ensue.plan import Plan
 Positions = npt.NDArray[np.int64]
 
 _CONSUME = {
-    ast.Consume.NONE: evaluate.CONSUME_NONE,
-    ast.Consume.PARTITION: evaluate.CONSUME_PARTITION,
-    ast.Consume.ANY: evaluate.CONSUME_ANY,
+    ast.Consume.NONE: stepping.CONSUME_NONE,
+    ast.Consume.PARTITION: stepping.CONSUME_PARTITION,
+    ast.Consume.ANY: stepping.CONSUME_ANY,
 }
 _HIDDEN = frozenset({HIDDEN})
 _NOTHING = np.zeros(0, dtype=np.int64)
+_NO_LADDER = np.zeros((0, LADDER), dtype=np.int64)
 #: How many marked events the matches of one batch may have: some ten gigabytes.
 MOST_MARKED = 1 << 29
 FIRST_NODES = 1 << 14
@@ -137,20 +138,21 @@ class Evaluator:
             counted=_counted(plan),
             share=share,
             share_mask=shares - 1,
-            events=evaluate.NO_BOUND if plan.window.events is None else plan.window.events,
-            ticks=evaluate.NO_BOUND if ticks is None else ticks,
+            events=stepping.NO_BOUND if plan.window.events is None else plan.window.events,
+            ticks=stepping.NO_BOUND if ticks is None else ticks,
             limit=0 if plan.judged else plan.query.limit or 0,
             consume=_CONSUME[plan.query.consume],
-            choose=CHOOSE[plan.chooses],
-            earliest=plan.chooses_earliest,
-            hidden=plan.marks.index(_HIDDEN) if _HIDDEN in plan.marks else 0,
             union=union,
         )
+        choice = Choice(CHOOSE[plan.chooses], plan.marks.index(_HIDDEN) if _HIDDEN in plan.marks else 0)
+        self._choice = None if plan.chooses is None else choice
+        self._ladder = _NO_LADDER if plan.chooses_earliest else None
+        self._seen = _NOTHING if union else None
         self._scratch = np.empty(0, dtype=np.int64)
         self.partitions = Partitions(_NOTHING.astype(np.int32), np.zeros((0, 1), dtype=np.int64), _NOTHING, _NOTHING)
-        self.progress = np.zeros(evaluate.PROGRESS, dtype=np.int64)
-        self.progress[evaluate.NODE] = NOTHING
-        self.latest = int(evaluate.NO_BOUND)  # the time of the last event seen
+        self.progress = np.zeros(stepping.PROGRESS, dtype=np.int64)
+        self.progress[stepping.NODE] = NOTHING
+        self.latest = int(stepping.NO_BOUND)  # the time of the last event seen
         self._output = _new_output(_FIRST_OUTPUT)
 
     def _prepare(self, tick: int | None) -> tuple[Arena, MoveNotes | None]:
@@ -166,20 +168,21 @@ class Evaluator:
         )
         self._selected = np.empty((1, 0), dtype=np.int64)
         pending, depth, path = (np.empty(256, dtype=np.int64) for _ in range(3))
-        self._stack = Stack(pending, depth, path, seen=_NOTHING, ladder=np.zeros((0, LADDER), dtype=np.int64))
+        self._stack = Stack(pending, depth, path)
         second = self.plan.window.events is not None and self.plan.window.ticks(tick) is not None
         return new_arena(FIRST_NODES, second=second, registers=registers), self._memory
 
     def step(self, batch: Batch, report_from: int = 0) -> ComplexEvents:
         """The matches that end in the batch, at the position `report_from` or later."""
         self._grow_partitions(len(self._reader.keys) if self.rules.keyed else 1)
-        self.progress[evaluate.CURSOR] = 0
+        self.progress[stepping.CURSOR] = 0
+        batch = batch._replace(report_from=report_from)
         pieces: list[Piece] = []
         while True:
             if len(self._scratch) < self.partitions.slots.shape[1]:
                 self._scratch = np.empty(self.partitions.slots.shape[1], dtype=np.int64)
-            status = self._advance(batch, report_from)
-            if status == evaluate.DONE:
+            status = self._advance(batch)
+            if status == stepping.DONE:
                 break
             self._provide(status, batch, pieces)
         if len(batch.times):
@@ -187,34 +190,32 @@ class Evaluator:
         pieces.append(self._take_output())
         return ComplexEvents(tuple(pieces), self.plan.marks)
 
-    def _advance(self, batch: Batch, report_from: int) -> int:
-        if self.rules.union and len(self._stack.seen) < len(self.arena.node):
-            self._stack = self._stack._replace(seen=np.zeros(len(self.arena.node), dtype=np.int64))
-        if self.rules.earliest and len(self._stack.ladder) < len(self.arena.node):
-            self._stack = self._stack._replace(ladder=np.empty((len(self.arena.node), LADDER), dtype=np.int64))
-            self.progress[evaluate.RUNGS] = 0
+    def _advance(self, batch: Batch) -> int:
+        room = len(self.arena.node)
+        if self._seen is not None and len(self._seen) < room:
+            self._seen = np.zeros(room, dtype=np.int64)
+        if self._ladder is not None and len(self._ladder) < room:
+            self._ladder = np.empty((room, LADDER), dtype=np.int64)
+            self.progress[stepping.RUNGS] = 0
         status: int = evaluate.advance(
             self.programs.tables(),
-            self.arena,
-            self.partitions,
-            self._scratch,
-            self._stack,
-            self._output,
-            self.progress,
             batch,
             self.rules,
-            report_from,
+            State(self.arena, self.partitions, self._scratch, self.progress, self._stack, self._output),
             self._what_is_remembered(batch),
+            self._choice,
+            self._ladder,
+            self._seen,
         )
         return status
 
-    def _what_is_remembered(self, batch: Batch) -> Memory | None:
+    def _what_is_remembered(self, batch: Batch) -> RegisterData | None:
         """What runs with registers need; None where the query has none."""
         if self._memory is None:
             return None
         if self._selected.shape[1] < self._memory.most_reports:
             self._selected = np.empty((1, self._memory.most_reports), dtype=np.int64)
-        return Memory(
+        return RegisterData(
             self._memory.moves,
             self._memory.reports,
             self._memory.places,
@@ -233,37 +234,36 @@ class Evaluator:
     def _provide(self, status: int, batch: Batch, pieces: list[Piece]) -> None:
         """Makes what the evaluator stopped for."""
         match status:
-            case evaluate.NEEDS_PROGRAM:
+            case stepping.NEEDS_PROGRAM:
                 self._learn(batch)
-            case evaluate.NEEDS_NODES:
+            case stepping.NEEDS_NODES:
                 self._make_room(batch)
-            case evaluate.NEEDS_OUTPUT:
+            case stepping.NEEDS_OUTPUT:
                 self._check_output(pieces)
                 self._renew_output(pieces)
-            case evaluate.NEEDS_STACK:
+            case stepping.NEEDS_STACK:
                 self._deepen()
 
     def _deepen(self) -> None:
-        node, depth, path = (np.concatenate([part, np.empty_like(part)]) for part in self._stack[:3])
-        self._stack = self._stack._replace(node=node, depth=depth, path=path)
+        self._stack = Stack(*(np.concatenate([part, np.empty_like(part)]) for part in self._stack))
 
     def _check_output(self, pieces: list[Piece]) -> None:
         """Refuses more than memory can be expected to hold, while there is still some left to say so."""
-        written = int(self.progress[evaluate.POSITIONS])
+        written = int(self.progress[stepping.POSITIONS])
         if written + sum(len(p.position) for p in pieces) > MOST_MARKED:
             if self.rules.union:
                 raise EngineError(
                     f"more than {MOST_MARKED:,} events took part in the matches that end at those of one batch: bound "
                     "them with WITHIN"
                 )
-            matches = int(self.progress[evaluate.MATCHES]) + sum(len(p.start) for p in pieces)
+            matches = int(self.progress[stepping.MATCHES]) + sum(len(p.start) for p in pieces)
             raise EngineError(
                 f"one batch of events has more than {matches:,} matches: bound them with WITHIN, with LIMIT, or with a "
                 "selector such as SELECT NEXT"
             )
 
     def _learn(self, batch: Batch) -> None:
-        cursor = self.progress[evaluate.CURSOR]
+        cursor = self.progress[stepping.CURSOR]
         k = batch.partitions[cursor] if self.rules.keyed else 0
         if self.programs.full:
             self.partitions.configuration[:] = self.programs.forget(self.partitions.configuration)
@@ -272,13 +272,13 @@ class Evaluator:
 
     def _make_room(self, batch: Batch) -> None:
         """Drops the nodes that no window holds any more; where that is not enough, makes the structure larger."""
-        cursor = int(self.progress[evaluate.CURSOR])
+        cursor = int(self.progress[stepping.CURSOR])
         if len(batch.times):
             self.latest = int(batch.times[cursor])
         self.collect(int(batch.positions[cursor]) if len(batch.positions) else batch.base + cursor)
         used, room = int(self.arena.used[USED]), len(self.arena.node)
         # Half of the room stays free, and as much as the partitions that each collection looks at, so that it pays.
-        needed = max(2 * used, used + int(self.progress[evaluate.NEEDED]), 2 * len(self.partitions.configuration))
+        needed = max(2 * used, used + int(self.progress[stepping.NEEDED]), 2 * len(self.partitions.configuration))
         if needed > room:
             self.arena = grown(self.arena, max(needed, 2 * room))
 
@@ -297,11 +297,12 @@ class Evaluator:
 
     def collect(self, position: int) -> None:
         """Keeps only what the next event, at this position, could still be joined with."""
-        if self.rules.consume == evaluate.CONSUME_ANY:
-            self.partitions.slots[self.partitions.epoch != self.progress[evaluate.EPOCH]] = NOTHING
+        if self.rules.consume == stepping.CONSUME_ANY:
+            self.partitions.slots[self.partitions.epoch != self.progress[stepping.EPOCH]] = NOTHING
         arena = self.arena
-        collect(arena.node, arena.second, arena.used, arena.values, self.partitions.slots, *self._lows(position))
-        self.progress[evaluate.RUNGS] = 0  # the nodes have other numbers now
+        place = np.full(arena.used[USED], NOTHING, dtype=np.int64)
+        collect(arena, self.partitions.slots, *self._lows(position), place)
+        self.progress[stepping.RUNGS] = 0  # the nodes have other numbers now
 
     def drop_texts(self) -> None:
         """Forgets the texts that no run has stored; those that stay keep their order, so that the trees do."""
@@ -321,12 +322,12 @@ class Evaluator:
     def _lows(self, position: int) -> tuple[Positions, Positions]:
         """For each partition the earliest start that its next event could still be reported with."""
         rules, count = self.rules, len(self.partitions.configuration)
-        none = np.full(count, evaluate.NO_BOUND, dtype=np.int64)
+        none = np.full(count, stepping.NO_BOUND, dtype=np.int64)
         ranks = self.partitions.count if rules.counted else np.full(count, position, dtype=np.int64)
-        by_events = none if rules.events == evaluate.NO_BOUND else ranks - rules.events + 1
-        if rules.ticks == evaluate.NO_BOUND:
+        by_events = none if rules.events == stepping.NO_BOUND else ranks - rules.events + 1
+        if rules.ticks == stepping.NO_BOUND:
             return by_events, none
-        earliest = max(self.latest - rules.ticks, evaluate.NO_BOUND)
+        earliest = max(self.latest - rules.ticks, stepping.NO_BOUND)
         return np.full(count, earliest, dtype=np.int64), by_events
 
     def _grow_partitions(self, count: int) -> None:
@@ -347,13 +348,13 @@ class Evaluator:
 
     def _renew_output(self, pieces: list[Piece]) -> None:
         """Hands over what is written, or takes a larger buffer. The candidates of a choice to come stay together."""
-        old, matches, events = self._output, *(int(self.progress[r]) for r in (evaluate.MATCHES, evaluate.POSITIONS))
-        candidates = int(self.progress[evaluate.REPORTED]) if self.rules.choose != CHOOSE_ALL else 0
+        old, matches, events = self._output, *(int(self.progress[r]) for r in (stepping.MATCHES, stepping.POSITIONS))
+        candidates = int(self.progress[stepping.REPORTED]) if self._choice is not None else 0
         done = matches - candidates
         first = int(old.offset[done])
         size = 2 * len(old.position)
         if done:
-            self.progress[[evaluate.MATCHES, evaluate.POSITIONS]] = done, first
+            self.progress[[stepping.MATCHES, stepping.POSITIONS]] = done, first
             pieces.append(self._take_output())
             size = max(min(size, _MOST_OUTPUT), 2 * (events - first), 4 * candidates)
         self._output = new = _new_output(size)
@@ -362,13 +363,13 @@ class Evaluator:
         new.offset[: candidates + 1] = old.offset[done : matches + 1] - first
         new.position[: events - first] = old.position[first:events]
         new.mark[: events - first] = old.mark[first:events]
-        self.progress[[evaluate.MATCHES, evaluate.POSITIONS]] = candidates, events - first
+        self.progress[[stepping.MATCHES, stepping.POSITIONS]] = candidates, events - first
 
     def _take_output(self) -> Piece:
         """What was written so far. Full buffers are handed over, small ones copied and used again."""
-        matches, events = (int(self.progress[r]) for r in (evaluate.MATCHES, evaluate.POSITIONS))
+        matches, events = (int(self.progress[r]) for r in (stepping.MATCHES, stepping.POSITIONS))
         out = self._output
-        self.progress[[evaluate.MATCHES, evaluate.POSITIONS]] = 0
+        self.progress[[stepping.MATCHES, stepping.POSITIONS]] = 0
         whole = Piece(out.start, out.end, out.offset, out.position, out.mark)
         if 2 * events > len(out.position):
             self._output = _new_output(len(out.position))
