@@ -76,9 +76,17 @@ def advance(
             status = NEEDS_PROGRAM
             break
         window = _window(batch, rules, state, event)
-        if not _has_room(tables, state, event, window, registers):
-            status = NEEDS_NODES
-            break
+        if registers is None:
+            if not _has_room(tables, state, event):
+                status = NEEDS_NODES
+                break
+        elif progress[PREPARED] == 0:
+            # What is reported is made of what the moves make, which are not made again where a report was cut short.
+            if not prepare(tables, state, registers, event, window):
+                progress[NEEDED] = max(2 * progress[NEEDED], 2 * NODES_A_CALL)
+                status = NEEDS_NODES
+                break
+            progress[PREPARED] = 1
         if first_report[at(p + 1)] > first_report[at(p)] and event.position >= batch.report_from:
             end = _end(tables, state, event, registers)
             status = _report(state, end, window, rules.limit, choice, ladder, seen)
@@ -99,25 +107,13 @@ def advance(
 
 
 @inlined
-def _has_room(tables: Tables, state: State, event: Event, window: Window, registers: Any) -> bool:
-    """Whether there is room for the nodes of the event's moves.
-
-    With registers the moves are made here, before anything is reported, since what is reported is made of them; they
-    are not made again where a report was cut short.
-    """
-    progress = state.progress
-    if registers is None:
-        moves = tables.first_move[at(event.program + 1)] - tables.first_move[at(event.program)]
-        if state.arena.used[USED] + moves * NODES_A_MOVE <= len(state.arena.node):
-            return True
-        progress[NEEDED] = moves * NODES_A_MOVE
-        return False
-    if progress[PREPARED] == 0:
-        if not prepare(tables, state, registers, event, window):
-            progress[NEEDED] = max(2 * progress[NEEDED], 2 * NODES_A_CALL)
-            return False
-        progress[PREPARED] = 1
-    return True
+def _has_room(tables: Tables, state: State, event: Event) -> bool:
+    """Whether there is room for the nodes of the event's moves."""
+    moves = tables.first_move[at(event.program + 1)] - tables.first_move[at(event.program)]
+    if state.arena.used[USED] + moves * NODES_A_MOVE <= len(state.arena.node):
+        return True
+    state.progress[NEEDED] = moves * NODES_A_MOVE
+    return False
 
 
 @inlined

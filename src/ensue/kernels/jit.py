@@ -24,7 +24,7 @@ at = np.uintp
 #: the time of an event with output).
 _UNCOUNTED = {"_nrt": False}
 #: Nobody calls it from Python, which takes as long to compile as a small function itself.
-_INNER = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_INNER = {"no_cpython_wrapper": True}
 
 
 def read_only(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -60,7 +60,7 @@ def allocating(function: Callable[..., Any]) -> Any:
 
 
 def _compiled(function: Callable[..., Any], options: dict[str, Any]) -> Any:
-    made = njit(cache=True, nogil=True, **{"forceinline": False, **options})(function)
+    made = njit(cache=True, nogil=True, **{"forceinline": False, "no_cfunc_wrapper": True, **options})(function)
     template = getattr(made, "get_call_template", None)
     if template is not None:
         # Numba would compile a function anew for each constant that it is called with.

@@ -19,7 +19,7 @@ from ensue.kernels.value_trees import between, compare, fork, put
 _UNKNOWN = -2
 
 
-@inner
+@part
 def prepare(tables: Tables, state: State, registers: RegisterData, event: Event, window: Window) -> bool:
     """Makes the trees of the slots that the program changes, in `scratch`, and the sets of what it reports.
 
