@@ -7,20 +7,25 @@ here: they are checks of the clock.
 
 from __future__ import annotations
 
-from typing import Any
-
 from ensue.kernels.arena import MARK_BITS, NOTHING, REST, STAMP, USED
 from ensue.kernels.clock_enumeration import write_clock_matches
 from ensue.kernels.clock_lists import NO_CHECK, NODES_A_MOVE, STOPPED, join, new_cell, new_start, passed
-from ensue.kernels.clock_programs import ClockSteps
+from ensue.kernels.clock_programs import CHECK, RESETS, WAITS, ClockSteps
 from ensue.kernels.jit import at, inlined, kernel
 from ensue.kernels.stepping import (
     CURSOR,
     DONE,
+    FIRST_MOVE,
+    FIRST_REPORT,
+    LAST_MOVE,
+    LAST_REPORT,
+    MARK,
     NEEDED,
     NEEDS_NODES,
     NEEDS_PROGRAM,
     REPORTED,
+    SLOT,
+    SOURCE,
     UNKNOWN,
     Batch,
     Event,
@@ -38,7 +43,7 @@ from ensue.kernels.waiting_lists import queued, ripe
 @kernel
 def advance(tables: Tables, batch: Batch, rules: Rules, state: State, steps: ClockSteps) -> int:
     """Steps from the cursor to the end of the batch, or to where something is missing."""
-    first_report, progress, used = tables.first_report, state.progress, state.arena.used
+    progress, used = state.progress, state.arena.used
     row, status = progress[CURSOR], DONE
     while True:
         event = next_event(tables, batch, rules, state, row)
@@ -48,12 +53,15 @@ def advance(tables: Tables, batch: Batch, rules: Rules, state: State, steps: Clo
         if p == UNKNOWN:
             status = NEEDS_PROGRAM
             break
-        needed = (tables.first_move[at(p + 1)] - tables.first_move[at(p)]) * NODES_A_MOVE
+        needed = (tables.programs[at(p), LAST_MOVE] - tables.programs[at(p), FIRST_MOVE]) * NODES_A_MOVE
         if used[USED] + needed > len(state.arena.node):
             progress[NEEDED] = needed
             status = NEEDS_NODES
             break
-        if first_report[at(p + 1)] > first_report[at(p)] and event.position >= batch.report_from:
+        if (
+            tables.programs[at(p), LAST_REPORT] > tables.programs[at(p), FIRST_REPORT]
+            and event.position >= batch.report_from
+        ):
             end = end_of(tables, state.partitions, event)
             status = write_clock_matches(state, steps, end, batch.columns, event.row, rules.limit)
             if status != DONE:
@@ -73,11 +81,11 @@ def advance(tables: Tables, batch: Batch, rules: Rules, state: State, steps: Clo
 @inlined
 def _extend(tables: Tables, steps: ClockSteps, state: State, batch: Batch, event: Event) -> None:
     """Extends and joins the partial matches as the program says, those that pass their checks."""
-    arena, scratch = state.arena, state.scratch
+    arena, scratch, p = state.arena, state.scratch, event.program
     fresh = arena.used[USED]
     previous = NOTHING
-    for m in range(tables.first_move[at(event.program)], tables.first_move[at(event.program + 1)]):
-        slot = tables.move_slot[at(m)]
+    for m in range(tables.programs[at(p), FIRST_MOVE], tables.programs[at(p), LAST_MOVE]):
+        slot = tables.moves[at(m), SLOT]
         if slot != previous:
             scratch[at(slot)] = NOTHING
             previous = slot
@@ -85,7 +93,7 @@ def _extend(tables: Tables, steps: ClockSteps, state: State, batch: Batch, event
         added = _moved(tables, steps, state, batch, event, m)
         if added == NOTHING:
             continue
-        if steps.lower and steps.move_waits[at(m)] != 0 and added >= fresh:
+        if steps.lower and steps.moves[at(m), WAITS] != 0 and added >= fresh:
             arena.node[at(added), REST] = before
         elif before != NOTHING:
             added = join(arena, before, added, fresh)
@@ -96,8 +104,8 @@ def _extend(tables: Tables, steps: ClockSteps, state: State, batch: Batch, event
 def _moved(tables: Tables, steps: ClockSteps, state: State, batch: Batch, event: Event, m: int) -> int:
     """What the move makes of the runs of its source that pass; NOTHING where none do."""
     arena, row = state.arena, event.row
-    source, mark, check = tables.move_source[at(m)], tables.move_mark[at(m)], steps.move_check[at(m)]
-    resets = steps.move_resets[at(m)] != 0
+    source, mark, check = tables.moves[at(m), SOURCE], tables.moves[at(m), MARK], steps.moves[at(m), CHECK]
+    resets = steps.moves[at(m), RESETS] != 0
     marked = (event.position << MARK_BITS) | mark
     if source < 0:
         return new_start(arena, marked, batch.times[at(row)] if resets else STOPPED)
@@ -123,9 +131,10 @@ def _moved(tables: Tables, steps: ClockSteps, state: State, batch: Batch, event:
 @inlined
 def _queue(tables: Tables, steps: ClockSteps, state: State, event: Event, fresh: int) -> None:
     """Makes queues of the lists whose first cells were made at this event, where the clock is still asked for."""
+    p = event.program
     previous = NOTHING
-    for m in range(tables.first_move[at(event.program)], tables.first_move[at(event.program + 1)]):
-        slot = tables.move_slot[at(m)]
-        if slot != previous and steps.move_waits[at(m)] != 0 and state.scratch[at(slot)] >= fresh:
+    for m in range(tables.programs[at(p), FIRST_MOVE], tables.programs[at(p), LAST_MOVE]):
+        slot = tables.moves[at(m), SLOT]
+        if slot != previous and steps.moves[at(m), WAITS] != 0 and state.scratch[at(slot)] >= fresh:
             queued(state.arena, state.scratch[at(slot)], fresh)
         previous = slot

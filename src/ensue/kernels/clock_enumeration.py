@@ -6,17 +6,19 @@ from typing import Any, NamedTuple
 
 from ensue.kernels.arena import CHILD, EVENT, MARK_BITS, NOTHING, REST, STAMP, Arena
 from ensue.kernels.clock_lists import NO_CHECK, reset_in
-from ensue.kernels.clock_programs import ClockSteps
+from ensue.kernels.clock_programs import CHECK, ClockSteps
 from ensue.kernels.enumeration import Written, has_room, write
 from ensue.kernels.jit import at, inlined, inner
 from ensue.kernels.stepping import (
     DONE,
+    MARK,
     MATCHES,
     NEEDS_OUTPUT,
     NEEDS_STACK,
     POSITIONS,
     REPORTED,
     REPORTING,
+    SOURCE,
     STACKED,
     Columns,
     End,
@@ -54,8 +56,8 @@ def write_clock_matches(state: State, steps: ClockSteps, end: End, columns: Colu
             if report == end.last or (limit > 0 and written.of_end == limit):
                 report = end.first
                 break
-            stack.path[0] = (end.position << MARK_BITS) | end.mark[at(report)]
-            if end.source[at(report)] >= 0:
+            stack.path[0] = (end.position << MARK_BITS) | end.reports[at(report), MARK]
+            if end.reports[at(report), SOURCE] >= 0:
                 depth, low = 1, _asked(steps, columns, report, row)
                 node = _reaching(arena, _root(arena, steps, end, columns, report, row), low)
             elif has_room(output, written, 0):
@@ -94,15 +96,15 @@ def write_clock_matches(state: State, steps: ClockSteps, end: End, columns: Colu
 @inlined
 def _asked(steps: ClockSteps, columns: Columns, report: int, row: int) -> int:
     """The earliest reset that the report asks for."""
-    check = steps.report_check[at(report)]
+    check = steps.reports[at(report), CHECK]
     return columns.least[at(check), at(row)] if check >= 0 and not steps.lower else NO_CHECK
 
 
 @inlined
 def _root(arena: Arena, steps: ClockSteps, end: End, columns: Columns, report: int, row: int) -> int:
     """The list whose runs the report asks for, as far as lower bounds tell; NOTHING where it has none."""
-    node: int = end.slots[at(end.row), at(end.source[at(report)])]
-    check = steps.report_check[at(report)]
+    node: int = end.slots[at(end.row), at(end.reports[at(report), SOURCE])]
+    check = steps.reports[at(report), CHECK]
     if steps.lower and check >= 0 and node != NOTHING:
         node = ripe(arena, node, columns.greatest[at(check), at(row)])
     return node

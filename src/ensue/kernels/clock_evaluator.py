@@ -10,9 +10,9 @@ from ensue.kernels.arena import NOTHING, USED, Arena, new_arena
 from ensue.kernels.clock_enumeration import ClockStack
 from ensue.kernels.clock_lists import NO_CHECK, STOPPED, collect
 from ensue.kernels.clock_programs import ClockPrograms
-from ensue.kernels.stepping import Batch, State
 from ensue.kernels.register_columns import longest_ticks
 from ensue.kernels.runner import FIRST_NODES, Evaluator
+from ensue.kernels.stepping import Batch, State
 
 
 class ClockEvaluator(Evaluator):

@@ -27,6 +27,7 @@ from ensue.kernels.select import CHOOSE_MAX, compare
 from ensue.kernels.stepping import (
     DEPTH,
     DONE,
+    MARK,
     MATCHES,
     NEEDS_OUTPUT,
     NEEDS_STACK,
@@ -34,6 +35,7 @@ from ensue.kernels.stepping import (
     POSITIONS,
     REPORTED,
     REPORTING,
+    SOURCE,
     STACKED,
     START,
     End,
@@ -73,8 +75,8 @@ def write_matches(state: State, end: End, window: Window, limit: int, choice: An
             if report == end.last or (limit > 0 and written.of_end == limit):
                 report = end.first
                 break
-            source = end.source[at(report)]
-            path[0] = (end.position << MARK_BITS) | end.mark[at(report)]
+            source = end.reports[at(report), SOURCE]
+            path[0] = (end.position << MARK_BITS) | end.reports[at(report), MARK]
             if source >= 0:
                 node, depth = _inside(arena, end.slots[at(end.row), at(source)], window, ladder, start), 1
             elif has_room(output, written, 0):

@@ -10,7 +10,6 @@ from ensue.kernels.arena import (
     NOTHING,
     REST,
     USED,
-    Arena,
     Window,
     alive,
     join,
@@ -27,6 +26,11 @@ from ensue.kernels.select import keep_best
 from ensue.kernels.stepping import (
     CURSOR,
     DONE,
+    FIRST_MOVE,
+    FIRST_REPORT,
+    LAST_MOVE,
+    LAST_REPORT,
+    MARK,
     MATCHES,
     NEEDED,
     NEEDS_NODES,
@@ -38,6 +42,8 @@ from ensue.kernels.stepping import (
     REPORTED,
     REPORTING,
     RUNGS,
+    SLOT,
+    SOURCE,
     START,
     UNKNOWN,
     Batch,
@@ -65,7 +71,7 @@ def advance(
     int64[nodes, 6] where the match that starts first is the one to choose, `seen` an int64[nodes] where the matches of
     an end are reported as one.
     """
-    first_report, progress = tables.first_report, state.progress
+    progress = state.progress
     row, status = progress[CURSOR], DONE
     while True:
         event = next_event(tables, batch, rules, state, row)
@@ -87,7 +93,10 @@ def advance(
                 status = NEEDS_NODES
                 break
             progress[PREPARED] = 1
-        if first_report[at(p + 1)] > first_report[at(p)] and event.position >= batch.report_from:
+        if (
+            tables.programs[at(p), LAST_REPORT] > tables.programs[at(p), FIRST_REPORT]
+            and event.position >= batch.report_from
+        ):
             end = _end(tables, state, event, registers)
             status = _report(state, end, window, rules.limit, choice, ladder, seen)
             if status != DONE:
@@ -109,7 +118,7 @@ def advance(
 @inlined
 def _has_room(tables: Tables, state: State, event: Event) -> bool:
     """Whether there is room for the nodes of the event's moves."""
-    moves = tables.first_move[at(event.program + 1)] - tables.first_move[at(event.program)]
+    moves = tables.programs[at(event.program), LAST_MOVE] - tables.programs[at(event.program), FIRST_MOVE]
     if state.arena.used[USED] + moves * NODES_A_MOVE <= len(state.arena.node):
         return True
     state.progress[NEEDED] = moves * NODES_A_MOVE
@@ -122,8 +131,7 @@ def _end(tables: Tables, state: State, event: Event, registers: Any) -> End:
     end = end_of(tables, state.partitions, event)
     if registers is None:
         return end
-    source, selected = registers.report_place, registers.selected
-    return End(source, end.mark, end.first, end.last, selected, 0, end.position)
+    return End(registers.ends, end.first, end.last, registers.selected, 0, end.position)
 
 
 @inlined
@@ -175,8 +183,10 @@ def _found_start(state: State, end: End, window: Window, ladder: Any) -> bool:
     progress[RUNGS] = arena.used[USED]
     start = NOTHING
     for r in range(end.first, end.last):
-        if end.source[r] >= 0:
-            start = earliest_start(arena, ladder, end.slots[end.row, end.source[r]], start, window, state.stack.node)
+        if end.reports[r, SOURCE] >= 0:
+            start = earliest_start(
+                arena, ladder, end.slots[end.row, end.reports[r, SOURCE]], start, window, state.stack.node
+            )
             if start == TOO_DEEP:
                 return False
     progress[START] = start
@@ -190,10 +200,10 @@ def _extend(tables: Tables, state: State, event: Event, window: Window, ladder: 
     Whether a list is still alive is as good as random, and a wrong guess of the processor costs more than the move: a
     new cell is written in any case, and stays only if what it extends is alive.
     """
-    arena, slots, scratch = state.arena, state.partitions.slots, state.scratch
+    arena, slots, scratch, p = state.arena, state.partitions.slots, state.scratch, event.program
     previous = NOTHING
-    for m in range(tables.first_move[at(event.program)], tables.first_move[at(event.program + 1)]):
-        slot, source, mark = tables.move_slot[at(m)], tables.move_source[at(m)], tables.move_mark[at(m)]
+    for m in range(tables.programs[at(p), FIRST_MOVE], tables.programs[at(p), LAST_MOVE]):
+        slot, source, mark = tables.moves[at(m), SLOT], tables.moves[at(m), SOURCE], tables.moves[at(m), MARK]
         if slot != previous:
             scratch[at(slot)] = NOTHING
             previous = slot

@@ -11,7 +11,20 @@ from typing import Any, NamedTuple
 
 from ensue.kernels.arena import CHILD, EVENT, MARK_BITS, MARK_MASK, NOTHING, REST, Arena, Window, alive, own_list
 from ensue.kernels.jit import inlined, inner
-from ensue.kernels.stepping import DONE, MATCHES, NEEDS_OUTPUT, NEEDS_STACK, POSITIONS, REPORTED, WALK, End, Output, State
+from ensue.kernels.stepping import (
+    DONE,
+    MARK,
+    MATCHES,
+    NEEDS_OUTPUT,
+    NEEDS_STACK,
+    POSITIONS,
+    REPORTED,
+    SOURCE,
+    WALK,
+    End,
+    Output,
+    State,
+)
 
 
 class Walk(NamedTuple):
@@ -34,7 +47,7 @@ def write_participants(state: State, end: End, window: Window, seen: Any) -> int
     ends = marks = False
     stacked = 0
     for r in range(end.first, end.last):
-        source = end.source[r]
+        source = end.reports[r, SOURCE]
         if source >= 0:
             node = end.slots[end.row, source]
             if node == NOTHING or not alive(arena, node, window):
@@ -43,7 +56,7 @@ def write_participants(state: State, end: End, window: Window, seen: Any) -> int
                 return NEEDS_STACK
             stacked = _noted(walk, stacked, node)
         ends = True
-        marks |= end.mark[r] != 0
+        marks |= end.reports[r, MARK] != 0
     if not ends:
         return DONE
     if marks:

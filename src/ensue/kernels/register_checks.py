@@ -7,7 +7,23 @@ from typing import Any
 from ensue.kernels.arena import CHILD, NOTHING, REST, USED, Arena, Window, alive, own_list
 from ensue.kernels.formulas import holds
 from ensue.kernels.jit import at, inlined
-from ensue.kernels.register_data import KEEP_LEAST, KEEP_NEW, KEEP_NONE, Move, RegisterData
+from ensue.kernels.register_data import (
+    ABSENT,
+    ACTION,
+    COLUMN,
+    FIRST_CHECK,
+    FIRST_FORMULA,
+    FIRST_STORE,
+    FORMULA,
+    KEEP,
+    KEEP_LEAST,
+    KEEP_NEW,
+    KEEP_NONE,
+    LIVE,
+    REGISTER,
+    Move,
+    RegisterData,
+)
 from ensue.kernels.value_trees import LEAST, NODES_A_CALL, UNSET, compare
 
 
@@ -23,8 +39,8 @@ def find_bounds(registers: RegisterData, action: int, count: int, row: int) -> N
     actions, columns, first, last = registers.actions, registers.columns, registers.first, registers.last
     for r in range(count):
         first[at(r)] = last[at(r)] = UNSET  # what is not live has never been stored
-    for c in range(actions.first_check[at(action)], actions.first_check[at(action + 1)]):
-        r, column = actions.check_register[at(c)], actions.check_column[at(c)]
+    for c in range(actions.first[at(action), FIRST_CHECK], actions.first[at(action + 1), FIRST_CHECK]):
+        r, column = actions.checks[at(c), REGISTER], actions.checks[at(c), COLUMN]
         if r < count:
             least, greatest = columns.least[at(column), at(row)], columns.greatest[at(column), at(row)]
             if first[at(r)] != UNSET:
@@ -36,13 +52,13 @@ def find_bounds(registers: RegisterData, action: int, count: int, row: int) -> N
 def passes(arena: Arena, registers: RegisterData, node: int, action: int, row: int) -> bool:
     """Whether the runs of a tree's node pass all checks of the action."""
     actions, columns, values = registers.actions, registers.columns, arena.values
-    for c in range(actions.first_check[at(action)], actions.first_check[at(action + 1)]):
-        value, column = values[at(node), at(actions.check_register[at(c)])], actions.check_column[at(c)]
+    for c in range(actions.first[at(action), FIRST_CHECK], actions.first[at(action + 1), FIRST_CHECK]):
+        value, column = values[at(node), at(actions.checks[at(c), REGISTER])], actions.checks[at(c), COLUMN]
         if value != UNSET:
             if not columns.least[at(column), at(row)] <= value <= columns.greatest[at(column), at(row)]:
                 return False
-    for f in range(actions.first_formula[at(action)], actions.first_formula[at(action + 1)]):
-        formula, absent = actions.formula[at(f)], actions.absent[at(f)]
+    for f in range(actions.first[at(action), FIRST_FORMULA], actions.first[at(action + 1), FIRST_FORMULA]):
+        formula, absent = actions.formulas[at(f), FORMULA], actions.formulas[at(f), ABSENT] != 0
         if not holds(registers.formulas, formula, values, node, columns.terms, row, absent):
             return False
     return True
@@ -52,16 +68,16 @@ def passes(arena: Arena, registers: RegisterData, node: int, action: int, row: i
 def store(arena: Arena, registers: RegisterData, node: int, move: Move) -> None:
     """Writes into `key` what a run has stored after the move; before it, it had what is stored at the node."""
     actions, key = registers.actions, registers.key
-    live = registers.moves.live[at(move.number)]
+    live = registers.moves[at(move.number), LIVE]
     for r in range(len(key)):
         key[at(r)] = arena.values[at(node), at(r)] if node != NOTHING and live >> r & 1 else UNSET
-    action = registers.moves.action[at(move.number)]
-    for s in range(actions.first_store[at(action)], actions.first_store[at(action + 1)]):
-        r, keep = actions.store_register[at(s)], actions.store_keep[at(s)]
+    action = registers.moves[at(move.number), ACTION]
+    for s in range(actions.first[at(action), FIRST_STORE], actions.first[at(action + 1), FIRST_STORE]):
+        r, keep = actions.stores[at(s), REGISTER], actions.stores[at(s), KEEP]
         if keep == KEEP_NONE:
             key[at(r)] = UNSET
             continue
-        value = registers.columns.stored[at(actions.store_column[at(s)]), at(move.row)]
+        value = registers.columns.stored[at(actions.stores[at(s), COLUMN]), at(move.row)]
         old = key[at(r)]
         if old == UNSET or keep == KEEP_NEW:
             key[at(r)] = value
@@ -78,9 +94,7 @@ def held_list(arena: Arena, node: int, window: Window) -> int:
 
 
 @inlined
-def descend(
-    arena: Arena, node: int, first: Any, count: int, walk: Any, depth: int, window: Window
-) -> tuple[int, int]:
+def descend(arena: Arena, node: int, first: Any, count: int, walk: Any, depth: int, window: Window) -> tuple[int, int]:
     """The next node in order, from a subtree or else from those still to visit, which `walk` holds; and how many.
 
     It is not before the first `count` values of the key `first`.

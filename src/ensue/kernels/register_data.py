@@ -14,30 +14,26 @@ PASS, UNION, SIFT, EACH, MERGE = map(int, Kind)
 KEEP_NEW, KEEP_LEAST, KEEP_GREATEST, KEEP_NONE = 0, 1, 2, 3
 
 
-class Steps(NamedTuple):
-    """How each move, or each report, takes its runs: beside the arrays of `stepping.Tables`."""
-
-    action: Any  # int32[moves]
-    kind: Any  # int32[moves]: see `automata/register_moves.py`
-    bound: Any  # int32[moves]: by how many of the first registers the checks bound them
-    live: Any  # int32[moves]: a bit for each register that counts after it
-    clock: Any  # int32[moves]: the first register in the order of the target's keys, where its runs get lost by it ...
-    lost: Any  # int32[moves]: ... those with less in it than the least that passes this check; -1 where none do
+# The columns of a table of moves, or of reports, beside those of `stepping.Tables`: which action they make, how they take
+# runs, by how many of the first registers the checks bound these, a bit for each register that counts afterwards, and,
+# where runs of the target get lost by a clock, its place in the target's keys and the check that says so, else -1.
+ACTION, KIND, BOUND, LIVE, CLOCK, LOST = range(6)
 
 
 class Actions(NamedTuple):
-    """What is checked and stored: the checks of action `a` are those from `first_check[a]` to `first_check[a + 1]`."""
+    """What is checked and stored; the names of the columns are below."""
 
-    first_check: Any
-    check_register: Any
-    check_column: Any
-    first_store: Any
-    store_register: Any
-    store_keep: Any
-    store_column: Any
-    first_formula: Any
-    formula: Any
-    absent: Any  # bool: whether it must not be TRUE
+    first: Any  # int32[actions + 1, 3]: the checks, stores and formulas of an action go up to those of the next
+    checks: Any  # int32[checks, 2]
+    stores: Any  # int32[stores, 3]
+    formulas: Any  # int32[formulas, 2]
+
+
+FIRST_CHECK, FIRST_STORE, FIRST_FORMULA = range(3)
+# Of checks and stores: which register, which column of the batch, and which value a store keeps.
+REGISTER, COLUMN, KEEP = range(3)
+# Of formulas: which one, and whether it must not be TRUE.
+FORMULA, ABSENT = range(2)
 
 
 class Spine(NamedTuple):
@@ -51,9 +47,9 @@ class Spine(NamedTuple):
 class RegisterData(NamedTuple):
     """All that runs with registers need beside the rest."""
 
-    moves: Steps
-    reports: Steps
-    report_place: Any  # int32[reports]: where in `selected` its runs are, or -1 for those that start here
+    moves: Any  # int32[moves, 6]
+    reports: Any  # int32[reports, 6]
+    ends: Any  # int32[reports, 2]: the SOURCE of a report, which is where in `selected` its runs are, and its MARK
     actions: Actions
     formulas: Formulas
     columns: Columns

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ensue.kernels.arena import NOTHING, REST, Arena, Window, added_to, new_cell, own_list
 from ensue.kernels.jit import at, inlined, inner
 from ensue.kernels.register_checks import descend, has_room, held_list, passes, store
-from ensue.kernels.register_data import Move, RegisterData, Spine
+from ensue.kernels.register_data import ACTION, Move, RegisterData, Spine
 from ensue.kernels.value_trees import compare, new_tree, weight
 
 
@@ -58,7 +58,7 @@ def _next_passing(
     arena: Arena, registers: RegisterData, node: int, move: Move, depth: int, window: Window
 ) -> tuple[int, int]:
     """The next node whose runs pass the checks, and how many are still to visit."""
-    action, first, walk = registers.moves.action[at(move.number)], registers.first, registers.walk
+    action, first, walk = registers.moves[at(move.number), ACTION], registers.first, registers.walk
     node, depth = descend(arena, node, first, 0, walk, depth, window)
     while node != NOTHING:
         if held_list(arena, node, window) != NOTHING and passes(arena, registers, node, action, move.row):

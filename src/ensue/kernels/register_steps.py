@@ -7,12 +7,37 @@ which there is not enough room is simply begun again.
 
 from __future__ import annotations
 
+from typing import Any
+
 from ensue.kernels.arena import MARK_BITS, NOTHING, REST, USED, Arena, Window, alive, new_cell, new_start
 from ensue.kernels.jit import at, inlined, inner, part
 from ensue.kernels.register_checks import descend, find_bounds, has_room, held_list, passes, store
-from ensue.kernels.register_data import EACH, MERGE, PASS, SIFT, Move, RegisterData, Steps
+from ensue.kernels.register_data import (
+    ACTION,
+    BOUND,
+    CLOCK,
+    EACH,
+    KIND,
+    LOST,
+    MERGE,
+    PASS,
+    SIFT,
+    Move,
+    RegisterData,
+)
 from ensue.kernels.register_merge import merged
-from ensue.kernels.stepping import Event, State, Tables
+from ensue.kernels.stepping import (
+    FIRST_MOVE,
+    FIRST_REPORT,
+    LAST_MOVE,
+    LAST_REPORT,
+    MARK,
+    SLOT,
+    SOURCE,
+    Event,
+    State,
+    Tables,
+)
 from ensue.kernels.value_trees import between, compare, fork, put
 
 #: Where no runs were selected yet.
@@ -37,9 +62,9 @@ def prepare(tables: Tables, state: State, registers: RegisterData, event: Event,
 @part
 def _select(tables: Tables, state: State, registers: RegisterData, event: Event, window: Window) -> None:
     """Finds the runs of each report. Here and below, what has no room stops, which shows at the end."""
-    first, last = tables.first_report[at(event.program)], tables.first_report[at(event.program + 1)]
+    first, last = tables.programs[at(event.program), FIRST_REPORT], tables.programs[at(event.program), LAST_REPORT]
     for r in range(first, last):
-        source = tables.report_source[at(r)]
+        source = tables.reports[at(r), SOURCE]
         if source >= 0 and has_room(state.arena):
             root = state.partitions.slots[at(event.partition), at(source)]
             found = _taken(state.arena, registers, registers.reports, r, event.row, root, window)
@@ -51,15 +76,15 @@ def _move(tables: Tables, state: State, registers: RegisterData, event: Event, w
     """Makes the moves of the program, one after the other."""
     arena, scratch, p = state.arena, state.scratch, event.program
     previous = NOTHING
-    for m in range(tables.first_move[at(p)], tables.first_move[at(p + 1)]):
-        slot, source, mark = tables.move_slot[at(m)], tables.move_source[at(m)], tables.move_mark[at(m)]
+    for m in range(tables.programs[at(p), FIRST_MOVE], tables.programs[at(p), LAST_MOVE]):
+        slot, source, mark = tables.moves[at(m), SLOT], tables.moves[at(m), SOURCE], tables.moves[at(m), MARK]
         if slot != previous:
             scratch[at(slot)] = NOTHING
             previous = slot
         if not has_room(arena):
             break
         move = Move(m, event.row, (event.position << MARK_BITS) | mark, mark != 0)
-        kind, target, added = registers.moves.kind[at(m)], scratch[at(slot)], NOTHING
+        kind, target, added = registers.moves[at(m), KIND], scratch[at(slot)], NOTHING
         root = state.partitions.slots[at(event.partition), at(source)] if source >= 0 else NOTHING
         if source < 0:
             added = new_start(arena, move.event, window)
@@ -67,7 +92,7 @@ def _move(tables: Tables, state: State, registers: RegisterData, event: Event, w
             scratch[at(slot)] = root if root != NOTHING and alive(arena, root, window) else NOTHING
         elif kind == MERGE:
             scratch[at(slot)] = merged(arena, registers, root, target, move, window)
-        elif kind == PASS or kind == EACH:
+        elif kind in (PASS, EACH):
             scratch[at(slot)] = _each(arena, registers, root, target, move, window)
         else:
             added = _united(tables, arena, registers, event, source, root, move, window)
@@ -81,13 +106,20 @@ def _move(tables: Tables, state: State, registers: RegisterData, event: Event, w
 
 @part
 def _united(
-    tables: Tables, arena: Arena, registers: RegisterData, event: Event, source: int, root: int, move: Move, window: Window
+    tables: Tables,
+    arena: Arena,
+    registers: RegisterData,
+    event: Event,
+    source: int,
+    root: int,
+    move: Move,
+    window: Window,
 ) -> int:
     """The union of the runs that a move takes. What ends with the event may also go on with it: it is selected by now."""
-    action, reports = registers.moves.action[at(move.number)], registers.reports
-    first, last = tables.first_report[at(event.program)], tables.first_report[at(event.program + 1)]
+    action, reports = registers.moves[at(move.number), ACTION], registers.reports
+    first, last = tables.programs[at(event.program), FIRST_REPORT], tables.programs[at(event.program), LAST_REPORT]
     for r in range(first, last):
-        if tables.report_source[at(r)] == source and reports.action[at(r)] == action:
+        if tables.reports[at(r), SOURCE] == source and reports[at(r), ACTION] == action:
             selected: int = registers.selected[0, at(r - first)]
             return selected
     found: int = _taken(arena, registers, registers.moves, move.number, event.row, root, window)
@@ -100,21 +132,21 @@ def _without_lost(arena: Arena, registers: RegisterData, root: int, move: Move) 
 
     So no more than about as many stay as are not lost, and nothing need be copied.
     """
-    clock = registers.moves.clock[at(move.number)]
+    clock = registers.moves[at(move.number), CLOCK]
     if clock >= 0:
-        least = registers.columns.least[at(registers.moves.lost[at(move.number)]), at(move.row)]
+        least = registers.columns.least[at(registers.moves[at(move.number), LOST]), at(move.row)]
         while root != NOTHING and arena.values[at(root), at(clock)] < least:
             root = arena.node[at(root), REST]
     return root
 
 
 @inner
-def _taken(arena: Arena, registers: RegisterData, steps: Steps, number: int, row: int, root: int, window: Window) -> int:
+def _taken(arena: Arena, registers: RegisterData, steps: Any, number: int, row: int, root: int, window: Window) -> int:
     """The union of the runs that a move or a report takes. It stops where the room ends, which shows at the end."""
-    action, count = steps.action[at(number)], steps.bound[at(number)]
+    action, count = steps[at(number), ACTION], steps[at(number), BOUND]
     find_bounds(registers, action, count, row)
     first, last, walk = registers.first, registers.last, registers.walk
-    if steps.kind[at(number)] != SIFT:
+    if steps[at(number), KIND] != SIFT:
         found: int = between(arena, root, first, last, count, window, registers.way)
         return found
     found = NOTHING
@@ -132,7 +164,7 @@ def _taken(arena: Arena, registers: RegisterData, steps: Steps, number: int, row
 @inner
 def _each(arena: Arena, registers: RegisterData, root: int, target: int, move: Move, window: Window) -> int:
     """The tree of the target with the runs that pass, each with what it has stored. It stops where the room ends."""
-    action, count = registers.moves.action[at(move.number)], registers.moves.bound[at(move.number)]
+    action, count = registers.moves[at(move.number), ACTION], registers.moves[at(move.number), BOUND]
     find_bounds(registers, action, count, move.row)
     first, last, walk = registers.first, registers.last, registers.walk
     node, depth = descend(arena, root, first, count, walk, 0, window)

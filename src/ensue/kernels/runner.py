@@ -23,8 +23,8 @@ from ensue.kernels.jit import read_only
 from ensue.kernels.keys import KeyNumbers
 from ensue.kernels.programs import MoveNotes, Programs
 from ensue.kernels.register_columns import RegisterColumns
-from ensue.kernels.register_programs import RegisterPrograms
 from ensue.kernels.register_data import RegisterData, Spine
+from ensue.kernels.register_programs import RegisterPrograms
 from ensue.kernels.select import CHOOSE, Choice
 from ensue.kernels.stepping import Batch, Output, Partitions, Rules, Stack, State
 from ensue.kernels.value_trees import DEEPEST, LEAST
@@ -61,6 +61,7 @@ class Reader:
         self.classifier = Classifier(plan.predicates, given)
         self._determinizer = Determinizer(plan.automaton, plan.predicates, plan.marks, plan.actions)
         self.columns = RegisterColumns(RegisterPrograms(plan), tick)
+        self._remembers = bool(plan.automaton.registers)
         self._timed = plan.on_one_clock or plan.window.ticks(tick) is not None
         self._counted = _counted(plan)
         self._idle = np.zeros(0, dtype=np.bool_)  # of each class
@@ -81,7 +82,7 @@ class Reader:
             classes, positions = class_of[codes], _NOTHING
             keys = self._encode(events, None) if self.keys.attributes and keys is None else keys
         keys = _NOTHING if keys is None else keys
-        columns = self.columns.of(events, kept)
+        columns = self.columns.of(events, kept) if self._remembers else None
         return Batch(read_only(classes), read_only(keys), read_only(times), read_only(positions), base, columns)
 
     def _encode(self, events: EventStream, kept: Positions | None) -> Positions:
@@ -199,7 +200,7 @@ class Evaluator:
             self.progress[stepping.RUNGS] = 0
         status: int = evaluate.advance(
             self.programs.tables(),
-            batch,
+            batch._replace(columns=None),  # they are part of what is remembered
             self.rules,
             State(self.arena, self.partitions, self._scratch, self.progress, self._stack, self._output),
             self._what_is_remembered(batch),
@@ -218,7 +219,7 @@ class Evaluator:
         return RegisterData(
             self._memory.moves,
             self._memory.reports,
-            self._memory.places,
+            self._memory.ends,
             self._memory.actions,
             self._memory.formulas,
             batch.columns,

@@ -20,6 +20,13 @@ DONE, NEEDS_PROGRAM, NEEDS_NODES, NEEDS_OUTPUT, NEEDS_STACK = 0, 1, 2, 3, 4
 # Entries of the program table that are no program.
 UNKNOWN, NO_CHANGE = -1, 0
 
+# The columns of the table of programs: the configuration after a program, how many slots that has, and which rows of the
+# other tables are its moves and its reports.
+AFTER, WIDTH, FIRST_MOVE, LAST_MOVE, FIRST_REPORT, LAST_REPORT = range(6)
+# The columns of the tables of moves and of reports: which slot they take runs from (below 0: a run starts), how they mark
+# the event, and which slot a move moves them to.
+SOURCE, MARK, SLOT = range(3)
+
 # The progress of the evaluator: where it is in a batch.
 CURSOR, REPORTING, NODE, DEPTH, STACKED, REPORTED, EPOCH, MATCHES, POSITIONS, NEEDED, PREPARED, WALK = range(12)
 RUNGS, START = 12, 13
@@ -32,18 +39,12 @@ NO_BOUND = np.iinfo(np.int64).min
 
 
 class Tables(NamedTuple):
-    """Programs in flat arrays: the moves of program `p` are those from `first[p]` to `first[p + 1]`."""
+    """Programs as tables; the names of their columns are above."""
 
     program: Any  # int32[configurations, classes]
-    after: Any  # int32[programs]: the configuration after it
-    width: Any  # int32[programs]: how many slots that configuration has
-    first_move: Any  # int32[programs + 1]
-    move_slot: Any  # int32[moves]
-    move_source: Any
-    move_mark: Any
-    first_report: Any  # int32[programs + 1]
-    report_source: Any  # int32[reports]
-    report_mark: Any
+    programs: Any  # int32[programs, 6]
+    moves: Any  # int32[moves, 3]
+    reports: Any  # int32[reports, 2]
 
 
 class Partitions(NamedTuple):
@@ -72,7 +73,7 @@ class Batch(NamedTuple):
     times: Any  # int64[n], where a window is in time
     positions: Any  # int64[n], where events that change nothing were left out
     base: int  # where none were: the position of the first event
-    columns: Columns  # what registers are checked against, and what is stored in them
+    columns: Any  # Columns, where the query has registers
     report_from: int = 0  # what ends before this position is not reported: a slice of the stream starts earlier
 
 
@@ -123,13 +124,12 @@ class State(NamedTuple):
 
 
 class End(NamedTuple):
-    """An event at which matches end, and where they are: report `r` has those of slot `source[r]` of row `row`.
+    """An event at which matches end, and where they are: a report has those of its source in row `row`.
 
     A source below 0 stands for the match of this event alone.
     """
 
-    source: Any  # int32[reports]
-    mark: Any  # int32[reports]: how the event itself is marked
+    reports: Any  # int32[reports, 2]: SOURCE and MARK
     first: int  # of the reports of this event
     last: int
     slots: Any  # int64[rows, slots]
@@ -184,11 +184,8 @@ def restart(partitions: Partitions, k: int) -> None:
 @inlined
 def end_of(tables: Tables, partitions: Partitions, event: Event) -> End:
     """Where the matches are that end at the event."""
-    p = event.program
-    first, last = tables.first_report[at(p)], tables.first_report[at(p + 1)]
-    return End(
-        tables.report_source, tables.report_mark, first, last, partitions.slots, event.partition, event.position
-    )
+    first, last = tables.programs[at(event.program), FIRST_REPORT], tables.programs[at(event.program), LAST_REPORT]
+    return End(tables.reports, first, last, partitions.slots, event.partition, event.position)
 
 
 @inlined
@@ -208,13 +205,13 @@ def settle(tables: Tables, state: State, event: Event) -> None:
     """Puts what the moves have made into the slots, and the partition into the configuration after the program."""
     slots, configuration, k, p = state.partitions.slots, state.partitions.configuration, event.partition, event.program
     previous = NOTHING
-    for m in range(tables.first_move[at(p)], tables.first_move[at(p + 1)]):
-        slot = tables.move_slot[at(m)]
+    for m in range(tables.programs[at(p), FIRST_MOVE], tables.programs[at(p), LAST_MOVE]):
+        slot = tables.moves[at(m), SLOT]
         if slot != previous:
             slots[at(k), at(slot)] = state.scratch[at(slot)]
             previous = slot
-    after = tables.after[at(p)]
+    after = tables.programs[at(p), AFTER]
     if configuration[at(k)] != after:
         configuration[at(k)] = after
-        for s in range(tables.width[at(p)], slots.shape[1]):
+        for s in range(tables.programs[at(p), WIDTH], slots.shape[1]):
             slots[at(k), at(s)] = NOTHING
