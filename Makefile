@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help java demo test lint types check bench docs lock clean
+.PHONY: help java demo quick test lint types check soak bench docs package lock clean
 
 help:
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
@@ -28,6 +28,9 @@ java:
 demo: java .venv/ready ## a real pattern over real data, embedded and on Spark
 	@$(BIN)/python -m ensue.demo
 
+quick: java .venv/ready ## the tests that find most faults, in two minutes
+	@sh tools/test.sh $(BIN)/python quick
+
 test: java .venv/ready ## all tests, with the examples of README and docs
 	@sh tools/test.sh $(BIN)/python
 
@@ -40,6 +43,12 @@ types: .venv/ready ## static types
 
 check: lint types test ## all that CI asks
 
+PART ?=
+COUNT ?= 0
+SEED ?= 0
+soak: java .venv/ready ## the random tests at full counts; PART="queries kills" COUNT=100 SEED=7 choose
+	@$(BIN)/python tools/soak.py --part "$(PART)" --count $(COUNT) --seed $(SEED)
+
 bench: java .venv/ready ## speed, as ratios, into bench/results/
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r bench/requirements.lock
 	$(BIN)/python -m bench.run
@@ -48,6 +57,11 @@ bench: java .venv/ready ## speed, as ratios, into bench/results/
 docs: .venv/ready ## the documentation as a site, into site/
 	$(BIN)/mkdocs build --strict --quiet
 	@echo "open site/index.html"
+
+package: .venv/ready ## wheel and source distribution into dist/, tried in a new environment
+	rm -rf dist
+	$(BIN)/hatchling build
+	sh tools/try_package.sh $(PYTHON) dist
 
 lock: ## resolve the dependencies anew into the lock files
 	@test -x .venv/bin/pip || $(PYTHON) -m venv .venv
@@ -59,4 +73,4 @@ lock: ## resolve the dependencies anew into the lock files
 	  -o bench/requirements.lock
 
 clean: ## remove what the targets made
-	rm -rf .venv site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv site dist .soak .pytest_cache .mypy_cache .ruff_cache .hypothesis

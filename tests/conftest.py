@@ -12,7 +12,7 @@ settings.register_profile(
     deadline=None,
     # CI has the same examples every time, unless it is given a seed.
     derandomize=bool(os.environ.get("CI")) and not amounts.SEED,
-    max_examples=amounts.amount(100),
+    max_examples=amounts.amount(60),
     # The fixture `engine` is a name: it may well stay the same from example to example.
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

@@ -130,7 +130,13 @@ class Page:
         self.path.write_text(self.text, encoding="utf-8")
 
 
-@pytest.mark.parametrize("path", PAGES, ids=named)
+#: Pages with examples that start Spark.
+ON_SPARK = {"README.md", "docs/cli.md", "docs/spark.md"}
+
+
+@pytest.mark.parametrize(
+    "path", [pytest.param(p, id=named(p), marks=pytest.mark.slow if named(p) in ON_SPARK else ()) for p in PAGES]
+)
 def test_blocks(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     page = Page(path)

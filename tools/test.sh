@@ -1,16 +1,30 @@
 #!/bin/sh
-# All tests, in two processes side by side: those on Spark wait for Spark more than they compute. What they say comes
-# after what the others say.
+# test.sh PYTHON          all tests
+# test.sh PYTHON quick    the tests that find most faults, with fewer random cases
+#
+# In two processes side by side: tests on Spark wait for Spark more than they compute. What the second process says comes
+# after what the first one says.
 python=$1
+if [ "$2" = quick ]; then
+    export ENSUE_PROFILE=quick
+    marked="not slow"
+    first="tests/engine tests/corpus tests/papers"
+    second="--ignore=tests/engine --ignore=tests/corpus --ignore=tests/papers"
+else
+    marked=""
+    first="--ignore=tests/spark"
+    second="tests/spark"
+fi
 said=$(mktemp)
-"$python" -m pytest tests/spark >"$said" 2>&1 &
-on_spark=$!
-trap 'kill "$on_spark" 2>/dev/null; rm -f "$said"; exit 130' INT TERM
-"$python" -m pytest --ignore=tests/spark
-embedded=$?
-wait "$on_spark"
-spark=$?
-echo "on Spark:"
+# The lists are split into words.
+"$python" -m pytest -m "$marked" $second >"$said" 2>&1 &
+beside=$!
+trap 'kill "$beside" 2>/dev/null; rm -f "$said"; exit 130' INT TERM
+"$python" -m pytest -m "$marked" $first
+ended=$?
+wait "$beside"
+beside_ended=$?
+echo "the second process: pytest $second"
 cat "$said"
 rm -f "$said"
-[ "$embedded" -eq 0 ] && [ "$spark" -eq 0 ]
+[ "$ended" -eq 0 ] && [ "$beside_ended" -eq 0 ]

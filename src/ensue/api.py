@@ -133,7 +133,7 @@ class Query:
             given: dict[str, Any] = {**options}
             _check_spark_engine(given.pop("engine", "auto"))
             reading: Any = {c: given.pop(c) for c in ("time", "type", "unit", "tiebreak") if c in given}
-            said = explain_on_spark(self.ast, self.text, frames, verbose=verbose, reading=reading, **_said(given))
+            said = explain_on_spark(self.ast, self.text, frames, verbose=verbose, reading=reading, **_given(given))
         else:
             checked = check(self.ast, self.text)
             said = explain(choose(checked), verbose=verbose)
@@ -186,14 +186,14 @@ class Query:
         1           4         7    9
         1 match
         """
-        spark = _said({"unbounded": unbounded or None, "alone": alone or None, "buckets": buckets, "name": name})
+        spark = _given({"unbounded": unbounded or None, "alone": alone or None, "buckets": buckets, "name": name})
         if is_spark(events):
             from ensue.spark.run import run
 
             _check_spark_engine(engine)
             if progress is not None:
                 raise TypeError("progress: not for Spark DataFrames, which are evaluated lazily")
-            spark |= _said({"memory": memory})
+            spark |= _given({"memory": memory})
             return run(self.ast, self.text, events, time=time, type=type, unit=unit, tiebreak=tiebreak, **spark)
         _check_local_engine(engine, events)
         if spark:
@@ -266,7 +266,7 @@ class Query:
         return late_events(self.ast, self.text, frames, time=time, type=type, unit=unit, tiebreak=tiebreak)
 
 
-def _said(options: Mapping[str, Any]) -> dict[str, Any]:
+def _given(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options that were given; each of the others gets its default where it is used."""
     return {option: value for option, value in options.items() if value is not None}
 

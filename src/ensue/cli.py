@@ -101,9 +101,9 @@ def explain_command(
     if input is None:
         typer.echo(made.explain(verbose=verbose, deterministic=deterministic))
         return
-    asked: dict[str, Any] = {"time": time, "type": type, "unit": unit, "tiebreak": tiebreak}
+    reading: dict[str, Any] = {"time": time, "type": type, "unit": unit, "tiebreak": tiebreak}
     with _spark_frame(input, master) as events:
-        typer.echo(made.explain(events, verbose=verbose, deterministic=deterministic, **asked))
+        typer.echo(made.explain(events, verbose=verbose, deterministic=deterministic, **reading))
 
 
 @app.command("run")

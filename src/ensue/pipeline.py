@@ -55,7 +55,7 @@ def run(query: ast.Query, text: str, events: Any, asked: Asked, *, reading: Read
         choice, stream = _read(query, text, events, attributes_used(query), asked.engine, reading)
         found = evaluate_table(choice, stream, progress=asked.progress, budget=budget)
         if not len(found):
-            _tell_of_unknown_types(query, stream)
+            _warn_of_unknown_types(query, stream)
         look_back = ItemLookBack(choice.checked)
         return Matches(look_back.checked, look_back.extended(stream), found, _of_result(budget, found))
 
@@ -69,7 +69,7 @@ def detect(query: ast.Query, text: str, events: Any, asked: Asked, *, reading: R
         choice, stream = _read(query, text, events, attributes_used(replace(query, items=items)), asked.engine, reading)
         found = evaluate_table(choice, stream, mode=Mode.UNION, progress=asked.progress, budget=budget)
         if not len(found):
-            _tell_of_unknown_types(query, stream)
+            _warn_of_unknown_types(query, stream)
         return Detections(choice.checked, stream, found, _of_result(budget, found))
 
 
@@ -110,7 +110,7 @@ def prepare(
     return choose(checked, engine, tying=tying)
 
 
-def _tell_of_unknown_types(query: ast.Query, stream: EventStream) -> None:
+def _warn_of_unknown_types(query: ast.Query, stream: EventStream) -> None:
     """Logs each type of the pattern that no event has: the likely reason why nothing matched."""
     there = [t for t in stream.types.unique().to_pylist() if t is not None]
     for name in dict.fromkeys(t.name for t in ast.find(query.pattern, ast.Type)):

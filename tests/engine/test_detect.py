@@ -76,6 +76,7 @@ def test_random_queries_with_selectors_at_any_depth(seeds: range) -> None:
     assert became.count("walked") > most(seeds, 0.3)
 
 
+@pytest.mark.slow
 def test_random_queries_without_the_compiler() -> None:
     expression = "sum(compare(seed) == 'walked' for seed in range(200_000, 200_100))"
     (walked,) = counted_without_jit("test_detect", expression)

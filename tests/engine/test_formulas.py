@@ -132,6 +132,7 @@ def test_random_conditions(seeds: range) -> None:
     assert [compare(seed) for seed in seeds].count("compared") > most(seeds, 0.75)
 
 
+@pytest.mark.slow
 def test_random_conditions_without_the_compiler() -> None:
     (computed,) = counted_without_jit(
         "test_formulas", "sum(compare(seed) == 'compared' for seed in range(70_000, 70_060))"
@@ -146,6 +147,7 @@ def planned(text: str, table: pa.Table) -> Plan:
     return plan
 
 
+@pytest.mark.slow
 def test_every_instruction_is_used() -> None:
     """What the compiler can emit is what the random conditions above need: no instruction goes unchecked."""
     used: set[Op] = set()

@@ -62,6 +62,7 @@ def test_random_queries_with_selectors_at_any_depth(seeds):
     assert became["compared"] > most(seeds, 0.95)
 
 
+@pytest.mark.slow
 def test_random_queries_without_the_compiler():
     """The same code with the JIT off: a sample, since it is slow then."""
     plain, selecting = counted_without_jit(

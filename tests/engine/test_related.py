@@ -7,7 +7,7 @@ import re
 
 import pyarrow as pa
 import pytest
-from amounts import most, shares
+from amounts import amount, most, shares
 from engines import found_events, plan_of, run_at_once, run_in_pieces
 
 import ensue
@@ -198,7 +198,7 @@ CHOSEN = [
 def test_a_selector_chooses_among_those_that_were_judged(where: str, selector: str, items: str) -> None:
     rng = random.Random(f"{where}{selector}{items}")
     chosen = 0
-    for _ in range(25):
+    for _ in range(amount(25)):
         end = rng.choice(["", " WITHIN 6 EVENTS", " WITHIN 4 s", " PARTITION BY k", " LIMIT 1"])
         text = f"SELECT {selector} {items} FROM S WHERE {where}{end}"
         n = rng.randrange(1, 12)
@@ -216,4 +216,4 @@ def test_a_selector_chooses_among_those_that_were_judged(where: str, selector: s
         else:
             assert sorted(map(repr, found)) == sorted(map(repr, expected)), text
         chosen += len(found)
-    assert chosen
+    assert chosen or amount(25) < 25

@@ -126,15 +126,17 @@ def lifelike_query(rng: Random) -> str:
     return rng.choice(kinds)
 
 
+@pytest.mark.parametrize("seeds", shares(600, each=600))
 @pytest.mark.parametrize(
     "rule", [r for r in RULES if r.needed or r.name == "tie by equality"], ids=lambda rule: rule.name
 )
-def test_a_rule_of_queries_keeps_the_meaning(rule: Rule) -> None:
-    assert changed_by((rule,), range(600)) > 10
+def test_a_rule_of_queries_keeps_the_meaning(rule: Rule, seeds: range) -> None:
+    assert changed_by((rule,), seeds) > most(seeds, 0.016)
 
 
-def test_all_rules_together_keep_the_meaning() -> None:
-    assert changed_by(RULES, range(600, 1200)) > 200
+@pytest.mark.parametrize("seeds", shares(600, each=600, first=600))
+def test_all_rules_together_keep_the_meaning(seeds: range) -> None:
+    assert changed_by(RULES, seeds) > most(seeds, 0.33)
 
 
 def changed_by(rules: tuple[Rule, ...], seeds: range) -> int:

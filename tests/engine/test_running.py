@@ -72,6 +72,7 @@ def test_any_number_of_threads_and_any_batches_give_the_same_in_the_same_order(t
         assert found_events(run_plan(plan, stream, threads=threads, batch=batch)) == wanted, (threads, batch)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", QUERIES)
 def test_the_engine_equals_the_reference(text):
     plan, stream, checked = prepared(text, stream_of(48, types=6, seed=3))
@@ -117,6 +118,7 @@ def test_memory_without_a_window_grows_only_with_what_can_still_match():
     assert len(runner.evaluator.arena.node) <= 1 << 14
 
 
+@pytest.mark.slow
 def test_a_hostile_query_is_bounded():
     """Each B may or may not be the one 14 before the end: the subsets are more than are kept at a time."""
     text = "SELECT x FROM S WHERE A AS x ; (B : ANY{12}) ; C WITHIN 40 EVENTS"
@@ -239,6 +241,7 @@ def test_the_order_does_not_depend_on_what_was_collected():
         assert found + found_events(second.push(stream.slice(cut, 100))) == wanted, cut
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "pattern",
     [

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from amounts import amount
 
 import ensue
 from ensue.logic.check import check
@@ -100,7 +101,7 @@ def test_equals_the_reference(shape: str, selector: str, values: str) -> None:
     }
     ids = every[values]
     text = f"SELECT {selector}* FROM S WHERE {shape} WITHIN 6 s"
-    for _ in range(20):
+    for _ in range(amount(20)):
         n = rng.randrange(1, 12)
         table = pa.table(
             {

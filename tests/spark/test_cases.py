@@ -47,6 +47,7 @@ def test_papers_in_batch(spark):
         assert differences(group, run_in_batch(spark, group)) == []
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("seeds", shares(100, each=IN_A_JOB))
 def test_random_queries_in_batch(spark, seeds):
     cases = [random_case(seed) for seed in seeds]

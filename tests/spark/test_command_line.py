@@ -62,6 +62,7 @@ def lent(spark: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     spark.conf.unset("spark.sql.timestampType")
 
 
+@pytest.mark.slow
 def test_one_file_in_the_order_of_ends(folder: Path) -> None:
     """A folder of files in, and the file that the other engines write."""
     (folder / "parts").mkdir()

@@ -10,10 +10,12 @@ import sys
 from pathlib import Path
 
 import connected
+import pytest
 
 import ensue
 
 
+@pytest.mark.slow
 def test_batch_and_stream(tmp_path):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
     command = [sys.executable, str(Path(connected.__file__)), str(tmp_path)]

@@ -160,6 +160,7 @@ def killed_ten_times(folder: Path, rng: Random) -> Counter[str]:
     return killed
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are found through /proc")
 def test_no_match_is_lost_and_none_is_doubled(tmp_path: Path) -> None:
     killed = killed_ten_times(tmp_path, Random("kill"))

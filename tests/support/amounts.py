@@ -27,11 +27,7 @@ def amount(full: int) -> int:
 
 
 def shares(full: int, *, each: int, first: int = 0) -> list[range]:
-    """The seeds of a random test, in parts of at most `each`: a parameter of the test, so that a failure tells a part.
-
-    >>> shares(250, each=100)
-    [range(0, 100), range(100, 200), range(200, 250)]
-    """
+    """The seeds of a random test in parts of at most `each`, a parameter of the test: a failure tells its part."""
     begin = SEED + first
     end = begin + amount(full)
     return [range(k, min(k + each, end)) for k in range(begin, end, each)]

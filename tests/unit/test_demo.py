@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 PROGRAM = """
 import ensue
 from ensue.demo import DEPARTURES, RECOVERED
@@ -13,6 +15,7 @@ raise SystemExit(_on_spark({RECOVERED: found, RECOVERED + " ": found.slice(1)}))
 """
 
 
+@pytest.mark.slow
 def test_it_says_whether_both_agree():
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False)
     # A first run after an installation says that it compiles; Spark says nothing.

@@ -180,7 +180,7 @@ def longest_asked(automaton: Automaton, register: Register) -> dict[int, Since |
     while changed:
         changed = False
         for t in automaton.transitions:
-            asked = _asked_next(automaton, register, t, found)
+            asked = _next_check(automaton, register, t, found)
             if asked is _NOT_YET:
                 continue
             longer = _longer(found[t.source], asked) if t.source in found else asked
@@ -193,7 +193,7 @@ def longest_asked(automaton: Automaton, register: Register) -> dict[int, Since |
 _NOT_YET = Since("", ast.Interval(None, None))
 
 
-def _asked_next(
+def _next_check(
     automaton: Automaton, register: Register, t: Transition, found: Mapping[int, Since | None]
 ) -> Since | None:
     own = [a for a in t.actions if isinstance(a, Since) and a.register == register]

@@ -120,7 +120,7 @@ class _Construction:
     def _leaving(self, state: _State) -> Iterator[tuple[Step, _State]]:
         """The steps out of a state: what each min-term does to the state's runs and to a new run."""
         moves = [
-            (run, t, _Needed(t.guard, _asked(run, t)))
+            (run, t, _Needed(t.guard, _checks(run, t)))
             for run in (*state.runs, _START)
             for t in self._automaton.outgoing.get(run.state, ())
             if self._ends(t) or self._goes_on(run, t)
@@ -170,7 +170,7 @@ class _Construction:
         )
 
 
-def _asked(run: _Run, t: Transition) -> frozenset[Condition]:
+def _checks(run: _Run, t: Transition) -> frozenset[Condition]:
     """The checks of a transition, on the registers that hold the run's values; checks of empty registers hold."""
     held = {r: register(value + 1, age) for r, value, age in run.held}
     return frozenset(c.renamed(held) for c in conditions_of(t.actions) if c.registers <= held.keys())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ def calculate(symbol: str, left: Value, right: Value) -> pa.Array:
     """`left + right` and so on, of numbers or of times and durations."""
     for side, other in ((left, right), (right, left)):
         if _is.is_null(side.type):
-            return nulls(other.type, left, right)
+            return nulls(pa.float64() if _is.is_decimal(other.type) else other.type, left, right)
     if kind_of(left) in _TIMES or kind_of(right) in _TIMES:
         return _of_times(symbol, left, right)
     return _of_numbers(symbol, left, right)
@@ -178,4 +179,4 @@ def _nanoseconds(value: Value) -> Floats:
     if largest(value) * unit < 2**63:
         return (raw(value) * unit).astype(np.float64)
     ticks = as_array(as_ticks(value)).cast(pa.decimal128(19, 0))
-    return nearest_floats(pc.multiply(ticks, pa.scalar(unit).cast(pa.decimal128(10, 0))))
+    return nearest_floats(pc.multiply(ticks, pa.scalar(Decimal(unit), pa.decimal128(10, 0))))

@@ -7,13 +7,14 @@ What is chosen does not depend on that: arguments of several types are compared 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ensue.columns.comparing import as_ticks, compare, largest
 from ensue.columns.conversions import as_floats, as_texts, kind_of
-from ensue.columns.raw_arrays import Value, array_of, missing, nulls, raw
+from ensue.columns.raw_arrays import Value, nulls
 from ensue.data.schema import Kind, value_type
 from ensue.language.ast import NANOSECONDS
 from ensue.logic.functions import common_type
@@ -129,4 +130,4 @@ def _ticks(value: Value, step: int) -> Value:
 
 
 def _wide_ticks(value: Value, step: int) -> Value:
-    return pc.multiply(as_ticks(value).cast(_WIDE), pa.scalar(step, pa.int64()).cast(pa.decimal128(10, 0)))
+    return pc.multiply(as_ticks(value).cast(_WIDE), pa.scalar(Decimal(step), pa.decimal128(10, 0)))

@@ -7,13 +7,14 @@ exactly: integers with and without a sign, decimals of any scale, times whose co
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ensue.columns.conversions import as_floats, as_texts, kind_of
+from ensue.columns.conversions import MOST_DIGITS, as_floats, as_texts, decimal_type, kind_of
 from ensue.columns.raw_arrays import Integers, Value, array_of, as_array, missing, nulls, raw
 from ensue.data.schema import Kind
 from ensue.language.ast import NANOSECONDS
@@ -36,8 +37,6 @@ _OF_NUMPY: dict[str, Callable[..., Any]] = {
     ">=": np.greater_equal,
 }
 _MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-#: Decimals have at most so many digits.
-_DIGITS = 76
 
 
 def compare(symbol: str, left: Value, right: Value) -> Value:
@@ -78,24 +77,19 @@ def _decimals(symbol: str, left: Value, right: Value) -> pa.Array:
         return _decimals(_MIRRORED[symbol], right, left)
     scale = right.type.scale
     whole = max(left.type.precision - left.type.scale, right.type.precision - scale)
-    if whole + scale <= _DIGITS:
-        common = _decimal(max(1, whole + scale), scale)
+    if whole + scale <= MOST_DIGITS:
+        common = decimal_type(max(1, whole + scale), scale)
         return _OF_ARROW[symbol](left.cast(common), right.cast(common))
     return _compare_parts(symbol, left, right)
-
-
-def _decimal(digits: int, scale: int) -> pa.DataType:
-    return pa.decimal128(digits, scale) if digits <= 38 else pa.decimal256(digits, scale)
 
 
 def _compare_parts(symbol: str, coarse: Value, fine: Value) -> pa.Array:
     """First with the digits that both have, then with the rest, whose sign decides."""
     scale = coarse.type.scale
     cut = pc.round(fine, ndigits=scale, round_mode="towards_zero")
-    own, other = coarse.cast(pa.decimal256(_DIGITS, scale)), cut.cast(pa.decimal256(_DIGITS, scale))
-    zero = pa.scalar(0, pa.int64()).cast(fine.type)
-    sign = raw(pc.greater(zero, fine)).astype(np.int8) - raw(pc.greater(fine, zero))
-    rest = np.where(raw(pc.equal(cut, fine)), 0, sign)
+    own, other = coarse.cast(pa.decimal256(MOST_DIGITS, scale)), cut.cast(pa.decimal256(MOST_DIGITS, scale))
+    zero = pa.scalar(Decimal(0), fine.type)
+    rest = np.where(raw(pc.equal(cut, fine)), 0, raw(pc.less(fine, zero)) * 2 - 1)
     order = raw(pc.greater(own, other)).astype(np.int8) - raw(pc.less(own, other))
     found = np.where(order == 0, rest, order)
     return array_of(_OF_NUMPY[symbol](found, 0), missing(coarse, fine), pa.bool_())

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ensue.columns.raw_arrays import Floats, Value, array_of, as_array, missing, nulls, raw
 from ensue.data.schema import Kind, is_short_decimal, value_type
 from ensue.language.ast import NANOSECONDS
 
 _is = pa.types
+#: The most digits that a decimal has.
+MOST_DIGITS = 76
 
 
 def kind_of(value: Value) -> Kind:
@@ -41,9 +42,15 @@ def plain(column: pa.Array) -> pa.Array:
         return array_of(raw(column) * np.int64(86_400), missing(column), pa.timestamp("s"))
     if _is.is_date64(type_):
         return column.view(pa.timestamp("ms"))
-    if _is.is_decimal(type_) and type_.bit_width < 128:
-        return column.cast(pa.decimal128(type_.precision, type_.scale))
+    if _is.is_decimal(type_) and (type_.bit_width < 128 or type_.scale < 0):
+        # Arrow has no kernels for decimals that end before the point.
+        return column.cast(decimal_type(type_.precision - min(type_.scale, 0), max(type_.scale, 0)))
     return column
+
+
+def decimal_type(digits: int, scale: int) -> pa.DataType:
+    """Decimals of so many digits, but of no more than there can be."""
+    return pa.decimal128(digits, scale) if digits <= 38 else pa.decimal256(min(digits, MOST_DIGITS), scale)
 
 
 def _signed_if_they_fit(column: pa.Array) -> pa.Array:

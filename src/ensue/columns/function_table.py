@@ -10,14 +10,16 @@ import pyarrow.compute as pc
 
 from ensue.columns import choice_functions, number_functions, text_functions, text_search, time_functions
 from ensue.columns.raw_arrays import Value, nulls
+from ensue.data.schema import value_type
+from ensue.logic.functions import FUNCTIONS
 
 
-def _strict(compute: Callable[..., Value]) -> Callable[..., Value]:
-    """A function of NULL is NULL: the columns' kernels see to that row by row, and here it is said of whole columns."""
+def _strict(name: str, compute: Callable[..., Value]) -> Callable[..., Value]:
+    """A function of NULL is NULL: Arrow's kernels see to that row by row, and here it is said of whole columns."""
 
     def apply(*values: Value) -> Value:
         if any(pa.types.is_null(v.type) or (isinstance(v, pa.Scalar) and not v.is_valid) for v in values):
-            return nulls(pa.null(), *values)
+            return nulls(FUNCTIONS[name].result([value_type(v.type) for v in values]).arrow, *values)
         return compute(*values)
 
     return apply
@@ -80,6 +82,6 @@ _STRICT: dict[str, Callable[..., Value]] = {
     "date": time_functions.date,
 }
 COLUMN_FUNCTIONS: dict[str, Callable[..., Value]] = {
-    **{name: _strict(compute) for name, compute in _STRICT.items()},
+    **{name: _strict(name, compute) for name, compute in _STRICT.items()},
     **_LENIENT,
 }

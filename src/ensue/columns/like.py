@@ -18,7 +18,9 @@ class _Wild(IntEnum):
 
     ANY = -1
     ONE = -2
-    END = -3
+
+
+_ANY, _ONE, _END = int(_Wild.ANY), int(_Wild.ONE), -3
 
 
 def like(text: Value, pattern: Value) -> pa.Array:
@@ -98,12 +100,11 @@ def _matches(texts: Texts, patterns: Texts) -> Mask:
     again, behind = np.zeros_like(rows), np.full_like(rows, -1)  # where to go on after the last %, -1 before the first
     while len(rows):
         ended = place == texts.length
-        wanted = _at(patterns, token, _Wild.END)
-        here = _at(texts, place, _Wild.END)
-        any_ = wanted == _Wild.ANY
-        forward = ~any_ & ~ended & ((wanted == here) | (wanted == _Wild.ONE))
+        wanted, here = _at(patterns, token), _at(texts, place)
+        any_ = wanted == _ANY
+        forward = ~any_ & ~ended & ((wanted == here) | (wanted == _ONE))
         back = ~any_ & ~forward & ~ended & (behind >= 0)
-        found[rows[ended & (wanted == _Wild.END)]] = True
+        found[rows[ended & (wanted == _END)]] = True
         behind = np.where(any_, token + 1, behind)
         again = np.where(any_, place, np.where(back, again + 1, again))
         token = np.where(back, behind, token + (any_ | forward))
@@ -115,10 +116,10 @@ def _matches(texts: Texts, patterns: Texts) -> Mask:
     return found
 
 
-def _at(texts: Texts, place: Integers, end: int) -> Integers:
-    """The character at the place of each text."""
+def _at(texts: Texts, place: Integers) -> Integers:
+    """The character at the place of each text, and behind its last one a number that no character has."""
     inside = place < texts.length
-    return np.where(inside, texts.characters[np.where(inside, texts.first + place, 0)], end)
+    return np.where(inside, texts.characters[np.where(inside, texts.first + place, 0)], _END)
 
 
 def _padded(texts: Texts) -> Texts:
@@ -140,7 +141,7 @@ def _tokens(patterns: Texts) -> Texts:
     since = place - np.maximum.accumulate(np.where(fresh, place, 0))
     takes = backslash & (since % 2 == 0) & ~ends[1:]
     taken = np.append(False, takes[:-1])
-    for wild, number in (("%", _Wild.ANY), ("_", _Wild.ONE)):
+    for wild, number in (("%", _ANY), ("_", _ONE)):
         characters[(characters == ord(wild)) & ~taken] = number
     before = np.append(0, np.cumsum(~takes))
     first = before[patterns.first]

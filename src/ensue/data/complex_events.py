@@ -240,7 +240,7 @@ class ComplexEvents:
         return ComplexEvents((Piece(self.start, self.end, self.offset, self.position, mark),), sets)
 
     @cached_property
-    def _alike(self) -> MarkNumbers | None:
+    def _common_marks(self) -> MarkNumbers | None:
         """The marks of each match if all matches have the same, as for sequences without iterations; else None."""
         if not self._filled:
             return None
@@ -254,16 +254,18 @@ class ComplexEvents:
     def variables(self) -> set[str]:
         """The variables that mark at least one event."""
         used = np.zeros(len(self.sets), dtype=np.bool_)
-        used[self._alike if self._alike is not None else self.mark] = True
+        used[self._common_marks if self._common_marks is not None else self.mark] = True
         return {x for number in np.flatnonzero(used).tolist() for x in self.sets[number]}
 
     def marks(self, variable: str) -> Marks:
         """The positions that one variable marks."""
-        if self._alike is not None:
-            own = [n for n, number in enumerate(self._alike.tolist()) if variable in self.sets[number]]
+        if self._common_marks is not None:
+            own = [n for n, number in enumerate(self._common_marks.tolist()) if variable in self.sets[number]]
             if len(own) == 1:
-                return Marks(self._numbers, _together([p.position[own[0] :: len(self._alike)] for p in self._filled]))
-            positions = self.position.reshape(len(self), len(self._alike))[:, own].reshape(-1)
+                return Marks(
+                    self._numbers, _together([p.position[own[0] :: len(self._common_marks)] for p in self._filled])
+                )
+            positions = self.position.reshape(len(self), len(self._common_marks))[:, own].reshape(-1)
             return Marks(self._numbers * len(own), positions)
         marked = np.array([variable in s for s in self.sets], dtype=np.bool_)[self.mark]
         places = np.flatnonzero(marked)

@@ -60,7 +60,7 @@ def explain_deterministic(checked: Checked) -> str:
 
 
 def _formulas(steps: Sequence[Step]) -> list[str]:
-    """The formula as it is written, and after each rule that changed what there is to read."""
+    """The formula as written, and after each rule that changed its text."""
     texts = [(step.rule, print_pattern(step.parts.formula)) for step in steps]
     shown = [texts[0], *(after for before, after in itertools.pairwise(texts) if after[1] != before[1])]
     width = max(len(rule) for rule, _ in shown)

@@ -66,7 +66,7 @@ def _resets(verdict: Verdict) -> str:
     if verdict.answer is Answer.YES:
         return "synchronous: partial matches that mark the same events agree on the clocks"
     if verdict.witness is not None:
-        return f"not synchronous: partial matches that mark alike differ in a clock after {_shown(verdict.witness)}"
+        return f"not synchronous: partial matches with equal marks differ in a clock after {_shown(verdict.witness)}"
     return f"not decided whether synchronous: {verdict.why}"
 
 

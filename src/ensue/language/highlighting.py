@@ -1,4 +1,4 @@
-"""Colours for queries in documents and notebooks: a Pygments lexer, which tools find under the name `ensue`.
+"""Syntax highlighting for queries in documents and notebooks: a Pygments lexer, which tools find as `ensue`.
 
 Only Pygments loads this file; it finds it by the entry point in `pyproject.toml`.
 """
@@ -12,7 +12,7 @@ from ensue.language.syntax_errors import KEYWORDS
 
 
 class EnsueLexer(RegexLexer):  # type: ignore[misc]  # Pygments has no types
-    """Tells the tokens of queries, patterns and expressions apart, without reading their structure.
+    """Recognises the tokens of queries, patterns and expressions, without parsing their structure.
 
     >>> [text for kind, text in EnsueLexer().get_tokens("WHERE A ; b+") if kind is Keyword]
     ['WHERE']
@@ -28,7 +28,7 @@ class EnsueLexer(RegexLexer):  # type: ignore[misc]  # Pygments has no types
             (r"/\*(?:[^*]|\*(?!/))*\*/", Comment.Multiline),
             (r"'(?:[^']|'')*'", String),
             (r"`(?:[^`]|``)+`", Name),
-            (r"\.\s*[^\W\d]\w*", Name.Attribute),  # also a keyword is a name there
+            (r"\.\s*[^\W\d]\w*", Name.Attribute),  # after a dot, a keyword is a name too
             (r"\d+(?:\.\d+)?(?:e[+-]?\d+)?", Number),
             (words(sorted(KEYWORDS), prefix=r"\b", suffix=r"\b"), Keyword),
             (r"[^\W\d]\w*(?=\s*\()", Name.Function),

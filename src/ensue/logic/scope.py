@@ -110,25 +110,25 @@ def has_rounds(p: ast.Iteration) -> bool:
 @lru_cache(maxsize=10_000)
 def free(p: ast.Pattern) -> frozenset[str]:
     """The variables that filters inside `p` take from a pattern around `p`."""
-    return _asked(p) - captured(p)
+    return _needed(p) - captured(p)
 
 
 @lru_cache(maxsize=10_000)
 def captured(p: ast.Pattern) -> frozenset[str]:
     """The variables that `p` provides to filters inside it: they are single in `p` and free in a part of it."""
-    return _asked(p) & singles(p)
+    return _needed(p) & singles(p)
 
 
-def _asked(p: ast.Pattern) -> frozenset[str]:
+def _needed(p: ast.Pattern) -> frozenset[str]:
     """The variables that the parts of `p`, or its own condition, take from `p` or from outside it."""
-    asked: frozenset[str] = frozenset()
+    needed: frozenset[str] = frozenset()
     for part, given in parts(p):
-        asked |= free(part) - given
+        needed |= free(part) - given
     if isinstance(p, ast.Filter):
-        asked |= (named_in(p.condition) | lasts_in(p.condition)) - bindings(p.body).keys()
+        needed |= (named_in(p.condition) | lasts_in(p.condition)) - bindings(p.body).keys()
     if isinstance(p, ast.Iteration) and has_rounds(p):
-        asked -= {last_of(y) for y in bindings(p.body)}
-    return asked
+        needed -= {last_of(y) for y in bindings(p.body)}
+    return needed
 
 
 def carried(p: ast.Iteration) -> frozenset[str]:

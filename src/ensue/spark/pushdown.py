@@ -79,15 +79,15 @@ def push_down(plan: Plan, events: Events, schema: Schema, *, items_look_back: bo
         changing=guards,
         relevant=None if guards is None else _any_guard(guards, conditions, some),
         markable=None if shown is None else _any_guard(shown, conditions, some),
-        local=tuple(p for p in _asked(plan) if p not in conditions),
+        local=tuple(p for p in _all_predicates(plan) if p not in conditions),
         remembered=plan.remembered,
     )
 
 
-def _asked(plan: Plan) -> list[Predicate]:
+def _all_predicates(plan: Plan) -> list[Predicate]:
     """The predicates of the plan, and of the machines that track earlier events."""
-    asked = [*plan.predicates, *(p for m in plan.machines for p in m.predicates)]
-    return [p for p in dict.fromkeys(asked) if isinstance(p, Test | TypeIs)]
+    found = [*plan.predicates, *(p for m in plan.machines for p in m.predicates)]
+    return [p for p in dict.fromkeys(found) if isinstance(p, Test | TypeIs)]
 
 
 def _integer(bits: int) -> str:
@@ -288,7 +288,7 @@ def _negated(negated: bool, column: Column) -> Column:
     return ~column if negated else column
 
 
-def _alike(left: tuple[Column, Kind], right: tuple[Column, Kind]) -> tuple[Column, Column, Kind]:
+def _of_one_kind(left: tuple[Column, Kind], right: tuple[Column, Kind]) -> tuple[Column, Column, Kind]:
     """Both values in one kind: if one is a float, the other number becomes a float."""
     (a, kind_a), (b, kind_b) = left, right
     if kind_a is kind_b:
@@ -299,7 +299,7 @@ def _alike(left: tuple[Column, Kind], right: tuple[Column, Kind]) -> tuple[Colum
 
 
 def _compare(symbol: str, left: tuple[Column, Kind], right: tuple[Column, Kind]) -> Column:
-    a, b, kind = _alike(left, right)
+    a, b, kind = _of_one_kind(left, right)
     found = _COMPARE[symbol](a, b)
     if kind is Kind.FLOAT:
         # In Spark, NaN equals itself and is greater than any number; in IEEE and here, every comparison with NaN is
@@ -310,7 +310,7 @@ def _compare(symbol: str, left: tuple[Column, Kind], right: tuple[Column, Kind])
 
 
 def _arithmetic(symbol: str, left: tuple[Column, Kind], right: tuple[Column, Kind]) -> tuple[Column, Kind]:
-    a, b, kind = _alike(left, right)
+    a, b, kind = _of_one_kind(left, right)
     if not kind.numeric:
         raise _NotInSql(symbol)
     if symbol == "/":

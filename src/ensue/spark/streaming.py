@@ -36,16 +36,16 @@ _ADVICE = (
 )
 #: The counts that a bucket reports for each micro-batch.
 _COUNTED = ("relevant", "without_time", "late", "waiting", "open", "matches", "state_bytes")
-_TOLD = ", ".join(["bucket long", "rows binary", *(f"{c} long" for c in _COUNTED)])
+_OUTPUT = ", ".join(["bucket long", "rows binary", *(f"{c} long" for c in _COUNTED)])
 _MICROS = 1000  # watermarks are in milliseconds, times of events in microseconds
 
 
 def run_streaming(travelling: DataFrame, processor: BucketProcessor, result: T.StructType, *, name: str) -> DataFrame:
     """The matches of the travelling columns; the counts of each micro-batch are observed metrics under this name."""
     packed = compacted(travelling).mapInArrow(Packer(processor.buckets), PACKED)
-    told = packed.groupBy("bucket").transformWithState(Deferred.of(processor), _TOLD, "Append", "EventTime")
+    counted = packed.groupBy("bucket").transformWithState(Deferred.of(processor), _OUTPUT, "Append", "EventTime")
     counts = [F.coalesce(F.sum(c), F.lit(0)).alias(c) for c in _COUNTED]
-    observed = told.observe(name, *counts, F.coalesce(F.max("state_bytes"), F.lit(0)).alias("largest_state"))
+    observed = counted.observe(name, *counts, F.coalesce(F.max("state_bytes"), F.lit(0)).alias("largest_state"))
     return observed.select("rows").mapInArrow(UnpackRows(processor.recipe.result), result)
 
 
@@ -134,8 +134,8 @@ class BucketProcessor(StatefulProcessor):
 def run_late(travelling: DataFrame, schema: T.StructType) -> DataFrame:
     """The events that came after the watermark had passed them."""
     packed = compacted(travelling).mapInArrow(Packer(1), PACKED)
-    told = packed.groupBy("bucket").transformWithState(LateProcessor(), "rows binary", "Append", "EventTime")
-    return told.mapInArrow(UnpackRows(arrow_schema(schema)), schema)
+    late = packed.groupBy("bucket").transformWithState(LateProcessor(), "rows binary", "Append", "EventTime")
+    return late.mapInArrow(UnpackRows(arrow_schema(schema)), schema)
 
 
 class LateProcessor(StatefulProcessor):

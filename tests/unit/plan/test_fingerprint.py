@@ -30,6 +30,7 @@ SCHEMA = Schema.of(pa.schema({"k": pa.int64(), "v": pa.int64(), "s": pa.string()
 TEXT = "SELECT * FROM S WHERE A AS x ; B AS y FILTER x.v > 1 AND x.v < y.v PARTITION BY k WITHIN 5 s"
 
 
+@pytest.mark.slow
 def test_it_is_equal_in_every_process() -> None:
     support = os.path.dirname(sys.modules[fingerprint.__module__].__file__ or "")
     paths = os.pathsep.join([support, *sys.path])

@@ -96,4 +96,4 @@ def test_what_is_too_large_to_decide(more: str, clocks: int, why: str) -> None:
 )
 def test_witnesses_in_units_that_fit(text: str, witness: str) -> None:
     found = lines_of(f"SELECT * FROM S WHERE PROJECT () {text}")[1]
-    assert found == f"resets        not synchronous: partial matches that mark alike differ in a clock after {witness}"
+    assert found == f"resets        not synchronous: partial matches with equal marks differ in a clock after {witness}"

@@ -47,6 +47,7 @@ def runs_of(automaton: Automaton, witness: Witness, *, read: bool) -> None:
         before = time
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("read", [False, True])
 @pytest.mark.parametrize("clocks", [1, 2])
 def test_against_all_words_of_a_length(clocks: int, read: bool) -> None:
@@ -73,6 +74,7 @@ def test_against_all_words_of_a_length(clocks: int, read: bool) -> None:
     assert longest >= 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("clocks", [1, 2, 3])
 def test_theorem_5_4_is_as_hard_as_emptiness(clocks: int) -> None:
     """Where times alone decide: whether the final state is reached, and two loops there reset differently."""

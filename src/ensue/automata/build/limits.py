@@ -9,7 +9,7 @@ MAX_PREDICATES = 10
 
 
 class Unsupported(Exception):
-    """Raised for a part of a query that the automaton engine does not evaluate; None is the whole query."""
+    """Raised for a part of a query that the automaton engine does not evaluate; if it is None, for the whole query."""
 
     def __init__(self, part: ast.Node | None, what: str) -> None:
         self.part = part

@@ -36,8 +36,8 @@ def construct(condition: ast.Expression, body: Automaton, own: Collection[str]) 
             actions += [Clear(r) for r in parts.values()]  # an earlier round may have stored values
         guard: Guard | None = t.guard
         if marked == variables if t.source == 0 else marked:
-            guard, asked = _asked(t.guard, Holds(condition), marked, parts)
-            actions += asked
+            guard, checks = _guard_and_checks(t.guard, Holds(condition), marked, parts)
+            actions += checks
         made.add(t.source, guard, Label(t.marks, t.actions.union(actions)), t.target, final=t.target in body.finals)
     automaton = made.build()
     sets = {x for x in variables if _marks_several(body, x)}
@@ -57,8 +57,8 @@ def between_rounds(condition: ast.Expression, iteration: Automaton) -> Automaton
         if variable in t.marks:
             actions += [Store(r, bare(part)) for part, r in parts.items()]
             if t.source != 0:
-                guard, asked = _asked(t.guard, Holds(condition), {variable}, parts)
-                actions += asked
+                guard, checks = _guard_and_checks(t.guard, Holds(condition), {variable}, parts)
+                actions += checks
         made.add(
             t.source, guard, Label(t.marks, t.actions.union(actions)), t.target, final=t.target in iteration.finals
         )
@@ -67,17 +67,17 @@ def between_rounds(condition: ast.Expression, iteration: Automaton) -> Automaton
 
 def bound(p: ast.Pattern, automaton: Automaton, variables: Collection[str]) -> Automaton:
     """The automaton of `p` with registers for the parts of inner conditions that use these single variables."""
-    asked = {
+    used = {
         part: None
         for t in automaton.transitions
         for f in formulas_of(t.actions)
         for x in sorted(f.outside & set(variables))
         for part in _parts(f.condition, x)
     }
-    if not asked:
+    if not used:
         return automaton
     names = fresh(automaton.registers)
-    parts = {part: next(names) for part in asked}
+    parts = {part: next(names) for part in used}
     made = Builder(0)
     for t in automaton.transitions:
         guard: Guard | None = t.guard
@@ -86,7 +86,7 @@ def bound(p: ast.Pattern, automaton: Automaton, variables: Collection[str]) -> A
             if guard is None or not isinstance(a, Holds):
                 actions.append(a)
                 continue
-            guard, resolved = _asked(guard, a, t.marks, parts)
+            guard, resolved = _guard_and_checks(guard, a, t.marks, parts)
             actions += resolved
         made.add(t.source, guard, Label(t.marks, frozenset(actions)), t.target, final=t.target in automaton.finals)
     found = made.build()
@@ -109,7 +109,9 @@ def _parts(condition: ast.Expression, variable: str) -> Iterator[ast.Expression]
                 yield from _parts(child, variable)
 
 
-def _asked(guard: Guard, formula: Holds, marked: Collection[str], parts: _Parts) -> tuple[Guard | None, list[Action]]:
+def _guard_and_checks(
+    guard: Guard, formula: Holds, marked: Collection[str], parts: _Parts
+) -> tuple[Guard | None, list[Action]]:
     """Adds a formula to a transition: to its guard if it concerns only its own event, else to the register checks.
 
     A variable in `marked` stands for the event of the transition.
@@ -123,10 +125,10 @@ def _asked(guard: Guard, formula: Holds, marked: Collection[str], parts: _Parts)
             return bare(e)
         return stored_in(parts[e]) if e in parts else None
 
-    asked = formula.with_parts(here_or_stored)
-    if asked.registers or asked.outside:
-        return guard, [asked]
-    return conjunction(guard, frozenset({(Test(asked.condition), not asked.absent)})), []
+    check = formula.with_parts(here_or_stored)
+    if check.registers or check.outside:
+        return guard, [check]
+    return conjunction(guard, frozenset({(Test(check.condition), not check.absent)})), []
 
 
 def _marks_several(p: Automaton, variable: str) -> bool:

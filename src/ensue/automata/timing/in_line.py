@@ -26,12 +26,12 @@ def wait_in_line(automaton: Automaton) -> bool:
     """
     (clock,) = clocks_of(automaton)
     live = analysed(automaton).live
-    asked: dict[int, set[ast.Interval]] = defaultdict(set)
+    checked: dict[int, set[ast.Interval]] = defaultdict(set)
     waiting: list[Transition] = []
     for t in automaton.transitions:
         checks = {a.interval for a in t.actions if isinstance(a, Since)}
         resets = any(isinstance(a, Store) for a in t.actions)
-        asked[t.source] |= checks
+        checked[t.source] |= checks
         if t.target not in automaton.outgoing:
             continue
         if t.source != 0 and not t.marks and t.actions:
@@ -40,7 +40,7 @@ def wait_in_line(automaton: Automaton) -> bool:
             if t.source == 0 or t.marks or checks:
                 return False  # runs of several resets would be in one cell
             waiting.append(t)
-    return _are_not_merged(waiting) and _ask_for_one(waiting, asked)
+    return _are_not_merged(waiting) and _check_one_interval(waiting, checked)
 
 
 def _are_not_merged(waiting: list[Transition]) -> bool:
@@ -51,13 +51,13 @@ def _are_not_merged(waiting: list[Transition]) -> bool:
     )
 
 
-def _ask_for_one(waiting: list[Transition], asked: dict[int, set[ast.Interval]]) -> bool:
+def _check_one_interval(waiting: list[Transition], checked: dict[int, set[ast.Interval]]) -> bool:
     """Whether the states that a line passes through check at most one interval in all."""
     changed = True
     while changed:
         changed = False
         for t in waiting:
-            together = asked[t.source] | asked[t.target]
-            changed |= asked[t.source] != together or asked[t.target] != together
-            asked[t.source], asked[t.target] = set(together), set(together)
-    return all(len(intervals) <= 1 for intervals in asked.values())
+            together = checked[t.source] | checked[t.target]
+            changed |= checked[t.source] != together or checked[t.target] != together
+            checked[t.source], checked[t.target] = set(together), set(together)
+    return all(len(intervals) <= 1 for intervals in checked.values())

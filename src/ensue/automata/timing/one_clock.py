@@ -75,7 +75,7 @@ def _without_needless_checks(automaton: Automaton) -> Automaton:
     lasting = _lasting(automaton)
     return automaton.relabelled(
         lambda t: (
-            (a for a in t.actions if not (isinstance(a, Since) and lasting.get(t.target, _NO_AGE) <= _asked(t)))
+            (a for a in t.actions if not (isinstance(a, Since) and lasting.get(t.target, _NO_AGE) <= _age_allowed(t)))
             if _carries_on(automaton, t)
             else t.actions
         )
@@ -93,7 +93,7 @@ def _lasting(automaton: Automaton) -> dict[int, _Age]:
     while changed:
         changed = False
         for t in reversed(automaton.transitions):
-            age = _asked(t)
+            age = _age_allowed(t)
             if _carries_on(automaton, t):
                 age = min(age, found.get(t.target, _NO_AGE))
             if age > found.get(t.source, _NO_AGE):
@@ -133,5 +133,5 @@ def _carries_on(automaton: Automaton, t: Transition) -> bool:
     return t.target not in automaton.finals and not any(isinstance(a, Store) for a in t.actions)
 
 
-def _asked(t: Transition) -> _Age:
+def _age_allowed(t: Transition) -> _Age:
     return next((allowed(a)[:2] for a in t.actions if isinstance(a, Since)), _ANY_AGE)

@@ -36,7 +36,7 @@ def times_of(automaton: Automaton, steps: Sequence[Step]) -> tuple[Fraction, ...
     units, unit = in_units(automaton)
     n = len(steps)
     rows: list[list[Bound]] = [[ZERO if i <= j else NO_BOUND for j in range(n)] for i in range(n)]
-    for i, j, since in [*_asked([s.one for s in steps]), *_asked([s.other for s in steps])]:
+    for i, j, since in [*_checks_of([s.one for s in steps]), *_checks_of([s.other for s in steps])]:
         low, high = since.interval.low, since.interval.high
         if low is not None:
             c = -units[low.duration]
@@ -52,7 +52,7 @@ def times_of(automaton: Automaton, steps: Sequence[Step]) -> tuple[Fraction, ...
     return tuple(t * unit for t in chosen)
 
 
-def _asked(run: Sequence[Transition]) -> Iterator[tuple[int, int, Since]]:
+def _checks_of(run: Sequence[Transition]) -> Iterator[tuple[int, int, Since]]:
     """The checks of a run, each as the event of the reset, the event of the check, and the check."""
     reset: dict[Register, int] = {}
     for k, t in enumerate(run):

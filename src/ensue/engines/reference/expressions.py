@@ -267,7 +267,7 @@ def _float_sum(values: list[Any]) -> float:
     try:
         return float(exact)
     except OverflowError:
-        return math.copysign(math.inf, exact)
+        return math.inf if exact > 0 else -math.inf
 
 
 def binary(symbol: str, left: Any, right: Any) -> Any:

@@ -1,6 +1,4 @@
-"""Predicates as columns are worth what the reference says, on every row."""
-
-from random import Random
+"""Conditions hold over columns where the reference says so, on every row."""
 
 import numpy as np
 import pyarrow as pa
@@ -9,7 +7,6 @@ import pytest
 from ensue.columns.evaluation import holds
 from ensue.data.events import EventStream
 from ensue.engines.reference.expressions import Events, Expressions, Scope
-from ensue.kernels.keys import KeyNumbers
 from ensue.language.parser import parse_expression
 
 COLUMNS = {
@@ -48,23 +45,3 @@ def test_a_test_over_columns_is_the_reference_row_by_row(text):
     reference = Expressions(Events(EventStream(table, types, np.zeros(8, dtype=np.int64), None, types), [range(8)]))
     wanted = [reference.value(expression, Scope(here=k)) is True for k in range(8)]
     assert holds(expression, COLUMNS, 8).tolist() == wanted
-
-
-def test_keys_keep_their_numbers_from_batch_to_batch():
-    rng = Random(0)
-    values = [rng.choice(["a", "b", "c", None]) for _ in range(100)]
-    others = [rng.choice([1.5, 0.0, -0.0, None]) for _ in range(100)]
-    whole = KeyNumbers(["x", "y"])
-    at_once = whole.encode([pa.array(values), pa.array(others)]).tolist()
-    cut = KeyNumbers(["x", "y"])
-    in_parts = [
-        number
-        for i in range(0, 100, 7)
-        for number in cut.encode([pa.array(values[i : i + 7], pa.string()), pa.array(others[i : i + 7], pa.float64())])
-    ]
-    assert in_parts == at_once
-    assert len(whole) == len(cut) == len(set(at_once))
-    for i in range(100):
-        for j in range(100):
-            same = values[i] == values[j] and others[i] == others[j]
-            assert (at_once[i] == at_once[j]) == same
