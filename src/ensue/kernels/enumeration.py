@@ -22,7 +22,7 @@ from ensue.kernels.arena import (
     own_list,
 )
 from ensue.kernels.earliest import with_start
-from ensue.kernels.jit import at, inlined, inner
+from ensue.kernels.jit import at, inlined
 from ensue.kernels.select import CHOOSE_MAX, compare
 from ensue.kernels.stepping import (
     DEPTH,
@@ -53,7 +53,7 @@ class Written(NamedTuple):
     of_end: int
 
 
-@inner
+@inlined
 def write_matches(state: State, end: End, window: Window, limit: int, choice: Any, ladder: Any) -> int:
     """Writes every complex event that ends here; resumes an enumeration that was cut short.
 

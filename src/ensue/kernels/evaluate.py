@@ -163,7 +163,7 @@ def _report(
     return write_matches(state, end, window, limit, None, None)
 
 
-@inner
+@inlined
 def _write_chosen(state: State, end: End, window: Window, limit: int, choice: Any, ladder: Any) -> int:
     """Writes the matches of this end that the selector chooses."""
     progress, output = state.progress, state.output

@@ -140,7 +140,7 @@ def _without_lost(arena: Arena, registers: RegisterData, root: int, move: Move) 
     return root
 
 
-@inner
+@inlined
 def _taken(arena: Arena, registers: RegisterData, steps: Any, number: int, row: int, root: int, window: Window) -> int:
     """The union of the runs that a move or a report takes. It stops where the room ends, which shows at the end."""
     action, count = steps[at(number), ACTION], steps[at(number), BOUND]
