@@ -216,7 +216,7 @@ class Membership:
 
     def _together(self, p: ast.All, i: int, j: int, mu: Mu, env: Env) -> bool:
         left, right = shown(p.left), shown(p.right)
-        same = singles(p.left) & singles(p.right)
+        same = agreeing(p)
         only_left = frozenset(m for m in mu if m[0] not in right)
         only_right = frozenset(m for m in mu if m[0] not in left)
         shared = frozenset(m for m in mu if m[0] in left and m[0] in right)
@@ -276,9 +276,10 @@ class Membership:
         """Without a round before, the parts of the condition, joined by AND, that ask for it say nothing."""
         parts = [c for c in anded(p.condition) if all(previous(n.variable) in env for n in ast.find(c, ast.LastOf))]
         sets = {x: [k] for x, k in env.items()} | {x: sorted(positions(mu, x)) for x in shown(p.body)}
-        chosen = sorted(set().union(*map(taken_one_by_one, parts)))
         return all(
-            conjunction([self._value(c, dict(zip(chosen, choice, strict=True)), sets, None) for c in parts]) is True
+            self._value(c, dict(zip(chosen, choice, strict=True)), sets, None) is True
+            for c in parts
+            for chosen in [sorted(taken_one_by_one(c))]
             for choice in itertools.product(*(sets[x] for x in chosen))
         )
 
@@ -494,11 +495,23 @@ def singles(p: ast.Pattern) -> set[str]:
         case ast.And():
             return singles(p.left) | singles(p.right)
         case ast.All():
-            left, right = singles(p.left), singles(p.right)
-            return (left - shown(p.right)) | (right - shown(p.left)) | (left & right)
+            return (singles(p.left) - shown(p.right)) | (singles(p.right) - shown(p.left)) | agreeing(p)
         case ast.Project():
             return singles(p.body) & set(p.variables)
     return singles(p.body)
+
+
+def agreeing(p: ast.All) -> set[str]:
+    """The variables that must be one and the same event on both sides: type names are not among them."""
+    both = singles(p.left) & singles(p.right)
+    return {x for x in both if all(x in given_by_as(side) for side in (p.left, p.right))}
+
+
+def given_by_as(p: ast.Pattern) -> set[str]:
+    """The names that the complex events of `p` can have from an AS."""
+    own = {p.variable} if isinstance(p, ast.As) else set()
+    found = own.union(*map(given_by_as, shown_parts(p)))
+    return found & set(p.variables) if isinstance(p, ast.Project) else found
 
 
 def skippable(p: ast.Pattern) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import reduce
 
 from ensue.language import ast
 from ensue.language.printer import print_expression
@@ -64,12 +63,7 @@ def deadline_of(pattern: ast.Pattern) -> ast.Interval | None:
 
 
 def conjuncts_of(e: ast.Expression) -> list[ast.Expression]:
-    """The parts of a condition that must each hold."""
+    """The operands of the topmost ANDs. A filter judges each by itself: `FILTER f AND g` is `FILTER f FILTER g`."""
     if isinstance(e, ast.Binary) and e.operator == "AND":
         return conjuncts_of(e.left) + conjuncts_of(e.right)
     return [e]
-
-
-def conjunction(conjuncts: list[ast.Expression]) -> ast.Expression:
-    """The condition that each of these, at least one, holds."""
-    return reduce(lambda left, right: ast.Binary("AND", left, right, span=left.span.join(right.span)), conjuncts)

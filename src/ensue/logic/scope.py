@@ -50,8 +50,8 @@ def bindings(p: ast.Pattern) -> Bindings:
             left, right = bindings(p.left), bindings(p.right)
             return {x: left.get(x, False) or right.get(x, False) for x in {**left, **right}}
         case ast.All():
-            left, right = bindings(p.left), bindings(p.right)
-            return {x: left.get(x, True) and right.get(x, True) for x in {**left, **right}}
+            left, right, both = bindings(p.left), bindings(p.right), joined(p)
+            return {x: s and (x in both or not (x in left and x in right)) for x, s in {**left, **right}.items()}
         case ast.Project():
             inner = bindings(p.body)
             return {x: inner[x] for x in inner if x in p.variables}
@@ -80,6 +80,26 @@ def always_marked(p: ast.Pattern) -> frozenset[str]:
         case ast.Iteration() | ast.Filter() | ast.Within() | ast.Select() | ast.Unless() | ast.NotAfter():
             return always_marked(p.body)
     raise AssertionError(p)
+
+
+@lru_cache(maxsize=10_000)
+def named(p: ast.Pattern) -> frozenset[str]:
+    """The variables that `AS` binds in `p`: the names of types are variables that it does not bind."""
+    match p:
+        case ast.As():
+            return named(p.body) | {p.variable}
+        case ast.Project():
+            return named(p.body) & frozenset(p.variables)
+        case ast.NotBetween():
+            return named(p.left) | named(p.right)
+        case ast.Unless() | ast.NotAfter():
+            return named(p.body)
+    return frozenset[str]().union(*(named(part) for part in ast.children(p) if isinstance(part, ast.Pattern)))
+
+
+def joined(p: ast.All) -> frozenset[str]:
+    """The variables that must mark the same event on both sides of `ALL`: single ones that `AS` names on both."""
+    return singles(p.left) & singles(p.right) & named(p.left) & named(p.right)
 
 
 def singles(p: ast.Pattern) -> frozenset[str]:

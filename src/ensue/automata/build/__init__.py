@@ -34,7 +34,7 @@ from ensue.automata.registers import Register, fresh
 from ensue.language import ast
 from ensue.language.printer import print_pattern
 from ensue.logic.comparisons import chains
-from ensue.logic.scope import captured, free, is_atom, nullable, singles
+from ensue.logic.scope import captured, free, is_atom, joined, nullable, singles
 
 __all__ = ["Unsupported", "apart", "build"]
 
@@ -84,7 +84,7 @@ def _construct(p: ast.Pattern) -> Automaton:
         case ast.And():
             return and_.construct(*apart(build(p.left), build(p.right)))
         case ast.All():
-            return all_.construct(*apart(build(p.left), build(p.right)), singles(p.left) & singles(p.right))
+            return all_.construct(*apart(build(p.left), build(p.right)), joined(p))
         case ast.Unless():
             return unless.construct(p, build(p.body), _absent(p.absent))
         case ast.NotBetween():

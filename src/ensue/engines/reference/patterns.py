@@ -17,18 +17,17 @@ from functools import cached_property
 
 from ensue.engines.reference.expressions import Events, Expressions
 from ensue.language import ast
-from ensue.logic.classify import conjunction, conjuncts_of
+from ensue.logic.classify import conjuncts_of
 from ensue.logic.scope import (
-    aggregated_in,
-    aggregates_of,
     bindings,
     captured,
     carried,
     free,
     is_atom,
+    joined,
     last_of,
     lasts_in,
-    named_in,
+    names_in,
     nullable,
     singles,
 )
@@ -141,18 +140,14 @@ class Patterns:
     def _filter(self, p: ast.Filter, env: Environment) -> Iterator[ComplexEvent]:
         """A variable that the filter's own pattern binds means its marks; any other comes from outside."""
         outside = {x: [k] for x, k in env.items() if k is not None}
-        # In a first round there is no LASTOF(y): what is said of it, a part of a conjunction, falls away.
-        said = [f for f in conjuncts_of(p.condition) if lasts_in(f) <= outside.keys()]
-        if not said:
-            yield from self.of(p.body, env)
-            return
-        condition = conjunction(said)
+        # The first round of an iteration has no LASTOF(y): conjuncts that speak of it hold there.
+        conjuncts = [f for f in conjuncts_of(p.condition) if lasts_in(f) <= outside.keys()]
         own = bindings(p.body)
-        spoken_of = named_in(condition).union(*map(aggregated_in, aggregates_of(condition)))
+        spoken_of = frozenset[str]().union(*map(names_in, conjuncts))
         for c in self.of(p.body, env):
             sets = {**outside, **{x: c.of(x) for x in own if x in spoken_of}}
             single = {x: positions[0] for x, positions in sets.items() if own.get(x, True)}
-            if self.expressions.holds_for_every_choice(condition, sets, single):
+            if all(self.expressions.holds_for_every_choice(f, sets, single) for f in conjuncts):
                 yield c
 
     def _join(
@@ -212,10 +207,9 @@ class Patterns:
         return self._apart(c.start, c.end, window)
 
     def _all(self, p: ast.All, env: Environment) -> Iterator[ComplexEvent]:
-        shared = singles(p.left) & singles(p.right)
         for c1 in self.of(p.left, env):
             for c2 in self.of(p.right, env):
-                if all(c1.of(x) == c2.of(x) for x in shared):
+                if all(c1.of(x) == c2.of(x) for x in joined(p)):
                     yield c1.union(c2)
 
     def _unless(self, p: ast.Unless, env: Environment) -> Iterator[ComplexEvent]:
