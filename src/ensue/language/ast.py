@@ -246,24 +246,32 @@ class Filter(Pattern):
     condition: Expression
 
 
+class Link(StrEnum):
+    """How one step, or one round, follows the other; as a step it is written like this."""
+
+    THEN = ";"
+    DIRECTLY = ":"
+    NEXT = "->"
+
+
 @dataclass(frozen=True)
 class Sequence(Pattern):
-    """`p ; q`, `p : q` and their timed forms."""
+    """`p ; q`, `p : q`, `p -> q` and their timed forms."""
 
     left: Pattern
     right: Pattern
-    contiguous: bool = False
+    link: Link = Link.THEN
     gap: Interval | None = None
 
 
 @dataclass(frozen=True)
 class Iteration(Pattern):
-    """`p+`, `p:+`, `p{n,m}`, `p:{n,m}` and their timed forms; `high` None is "no most"."""
+    """`p+`, `p:+`, `p->+`, `p{n,m}`, `p:{n,m}`, `p->{n,m}` and their timed forms; `high` None is "no most"."""
 
     body: Pattern
     low: int = 1
     high: int | None = None
-    contiguous: bool = False
+    link: Link = Link.THEN
     gap: Interval | None = None
 
 
@@ -276,11 +284,12 @@ class Optional(Pattern):
 
 @dataclass(frozen=True)
 class NotBetween(Pattern):
-    """`p ; NOT q ; r`"""
+    """`p ; NOT q ; r` and `p ; NOT q ;[I] r`, where the interval is from the end of `p` to the start of `r`."""
 
     left: Pattern
     absent: Pattern
     right: Pattern
+    gap: Interval | None = None
 
 
 @dataclass(frozen=True)
@@ -290,6 +299,15 @@ class NotAfter(Pattern):
     body: Pattern
     absent: Pattern
     deadline: Interval
+
+
+@dataclass(frozen=True)
+class NotBefore(Pattern):
+    """`NOT q WITHIN d ; p`: no `q` ended before `p` starts and started at most `d` before that start."""
+
+    absent: Pattern
+    deadline: Interval
+    body: Pattern
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ class Fragment:
     selectors: tuple[ast.Selector, ...]
     absence: bool
     deadline: ast.Interval | None  # by which something must not have followed
+    deadline_before: ast.Interval | None  # in which something must not have come before
 
     @property
     def unary(self) -> bool:
@@ -30,7 +31,8 @@ class Fragment:
     @property
     def uses_time(self) -> bool:
         """Whether time differences matter, so that the unit of the time column must be known."""
-        return self.timed_gaps or self.deadline is not None or any(isinstance(w, ast.Interval) for w in self.windows)
+        times = (self.deadline, self.deadline_before, *self.windows)
+        return self.timed_gaps or any(isinstance(w, ast.Interval) for w in times)
 
 
 def classify(query: ast.Query) -> Fragment:
@@ -48,12 +50,14 @@ def classify(query: ast.Query) -> Fragment:
     return Fragment(
         related=tuple(print_expression(c) for c in conjuncts if len(variables_of(c)) > 1 or aggregates_of(c)),
         look_back=looks_back(pattern),
-        timed_gaps=any(s.gap for s in ast.find(pattern, ast.Sequence))
-        or any(i.gap for i in ast.find(pattern, ast.Iteration)),
+        timed_gaps=any(
+            p.gap for p in ast.walk(pattern) if isinstance(p, ast.Sequence | ast.NotBetween | ast.Iteration)
+        ),
         windows=tuple(w.window for w in ast.find(pattern, ast.Within)),
         selectors=tuple(dict.fromkeys(selectors)),
-        absence=any(isinstance(p, ast.Unless | ast.NotBetween | ast.NotAfter) for p in ast.walk(pattern)),
+        absence=any(isinstance(p, ast.Unless | ast.NotBetween | ast.NotAfter | ast.NotBefore) for p in ast.walk(pattern)),
         deadline=deadline_of(pattern),
+        deadline_before=next((p.deadline for p in ast.find(pattern, ast.NotBefore)), None),
     )
 
 

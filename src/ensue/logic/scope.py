@@ -55,7 +55,7 @@ def bindings(p: ast.Pattern) -> Bindings:
         case ast.Project():
             inner = bindings(p.body)
             return {x: inner[x] for x in inner if x in p.variables}
-        case ast.Filter() | ast.Within() | ast.Select() | ast.Unless() | ast.NotAfter():
+        case ast.Filter() | ast.Within() | ast.Select() | ast.Unless() | ast.NotAfter() | ast.NotBefore():
             return bindings(p.body)
     raise AssertionError(p)
 
@@ -77,7 +77,7 @@ def always_marked(p: ast.Pattern) -> frozenset[str]:
             return always_marked(p.left) & always_marked(p.right)
         case ast.Project():
             return always_marked(p.body) & set(p.variables)
-        case ast.Iteration() | ast.Filter() | ast.Within() | ast.Select() | ast.Unless() | ast.NotAfter():
+        case ast.Iteration() | ast.Filter() | ast.Within() | ast.Select() | ast.Unless() | ast.NotAfter() | ast.NotBefore():
             return always_marked(p.body)
     raise AssertionError(p)
 
@@ -92,7 +92,7 @@ def named(p: ast.Pattern) -> frozenset[str]:
             return named(p.body) & frozenset(p.variables)
         case ast.NotBetween():
             return named(p.left) | named(p.right)
-        case ast.Unless() | ast.NotAfter():
+        case ast.Unless() | ast.NotAfter() | ast.NotBefore():
             return named(p.body)
     return frozenset[str]().union(*(named(part) for part in ast.children(p) if isinstance(part, ast.Pattern)))
 
@@ -113,7 +113,7 @@ def is_atom(p: ast.Pattern) -> bool:
     match p:
         case ast.Type() | ast.Any():
             return True
-        case ast.As() | ast.Filter() | ast.Within() | ast.Select() | ast.Unless() | ast.NotAfter():
+        case ast.As() | ast.Filter() | ast.Within() | ast.Select() | ast.Unless() | ast.NotAfter() | ast.NotBefore():
             return is_atom(p.body)
         case ast.Or() | ast.And():
             return is_atom(p.left) and is_atom(p.right)
@@ -162,7 +162,7 @@ def parts(p: ast.Pattern) -> Iterator[tuple[ast.Pattern, frozenset[str]]]:
     The absent pattern of UNLESS and of NOT sees the single variables of the patterns it is absent from.
     """
     match p:
-        case ast.Unless() | ast.NotAfter():
+        case ast.Unless() | ast.NotAfter() | ast.NotBefore():
             yield p.body, frozenset()
             yield p.absent, singles(p)
         case ast.NotBetween():

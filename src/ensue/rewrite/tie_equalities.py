@@ -94,7 +94,7 @@ def _concerns_its_own_events(node: ast.Node) -> bool:
     """Whether a node says nothing of events that are not in the complex event."""
     match node:
         case ast.Sequence() | ast.Iteration():
-            return not node.contiguous
+            return node.link is not ast.Link.DIRECTLY
         case ast.Select() | ast.EventCount():
             return False
         case ast.Call():

@@ -66,14 +66,14 @@ def _construct(p: ast.Pattern) -> Automaton:
         case ast.Sequence():
             return sequence.construct(
                 *_told_apart(build(p.left), build(p.right)),
-                contiguous=p.contiguous,
+                contiguous=p.link is ast.Link.DIRECTLY,
                 gap=p.gap,
                 left_optional=nullable(p.left),
                 right_optional=nullable(p.right),
             )
         case ast.Iteration():
             body, compared, related = chains(p.body)
-            made = iteration.construct(build(body), p.low, p.high, contiguous=p.contiguous, gap=p.gap)
+            made = iteration.construct(build(body), p.low, p.high, contiguous=p.link is ast.Link.DIRECTLY, gap=p.gap)
             for c in compared:
                 made = chain.construct(c, made)
             for condition in related:

@@ -18,6 +18,7 @@ from functools import cached_property
 from ensue.engines.reference.expressions import Events, Expressions
 from ensue.language import ast
 from ensue.logic.classify import conjuncts_of
+from ensue.logic.first import first
 from ensue.logic.scope import (
     bindings,
     captured,
@@ -102,9 +103,12 @@ class Patterns:
                 return self._as(p, env)
             case ast.Filter():
                 return self._filter(p, env)
+            case ast.Sequence(link=ast.Link.NEXT):
+                between = ast.NotBetween(p.left, first(p.right), p.right, p.gap)
+                return itertools.chain(self._not_between(between, env), self._without_optional(p, env))
             case ast.Sequence():
-                joined = self._join(self.of(p.left, env), self.of(p.right, env), p.contiguous, p.gap)
-                return itertools.chain(joined, self._without_optional(p, env))
+                pairs = self._join(self.of(p.left, env), self.of(p.right, env), p.link, p.gap)
+                return itertools.chain(pairs, self._without_optional(p, env))
             case ast.NotBetween():
                 return itertools.chain(self._not_between(p, env), self._without_optional(p, env))
             case ast.Iteration():
@@ -123,6 +127,8 @@ class Patterns:
                 return self._unless(p, env)
             case ast.NotAfter():
                 return self._not_after(p, env)
+            case ast.NotBefore():
+                return self._not_before(p, env)
             case ast.Select():
                 return select(p.selector, self.of(p.body, env), self.events.rank)
             case ast.Project():
@@ -151,7 +157,7 @@ class Patterns:
                 yield c
 
     def _join(
-        self, left: Set[ComplexEvent], right: Set[ComplexEvent], contiguous: bool, gap: ast.Interval | None
+        self, left: Set[ComplexEvent], right: Set[ComplexEvent], link: ast.Link, gap: ast.Interval | None
     ) -> Iterator[ComplexEvent]:
         """`p ; q`, `p : q` and their timed forms."""
         by_start = defaultdict(list)
@@ -159,12 +165,12 @@ class Patterns:
             by_start[c.start].append(c)
         for start, after in by_start.items():
             for c1 in left:
-                if self._follows(c1.end, start, contiguous) and self._apart(c1.end, start, gap):
+                if self._follows(c1.end, start, link) and self._apart(c1.end, start, gap):
                     yield from (c1.union(c2) for c2 in after)
 
-    def _follows(self, end: int, start: int, contiguous: bool) -> bool:
+    def _follows(self, end: int, start: int, link: ast.Link) -> bool:
         rank = self.events.rank
-        return rank[end] + 1 == rank[start] if contiguous else end < start
+        return rank[end] + 1 == rank[start] if link is ast.Link.DIRECTLY else end < start
 
     def _apart(self, end: int, start: int, gap: ast.Interval | None) -> bool:
         times = self.events.nanoseconds
@@ -189,17 +195,35 @@ class Patterns:
             longer: dict[Told, set[ComplexEvent]] = defaultdict(set)
             for told, so_far in many.items():
                 for tells, once in self._round(p, env, told).items():
-                    longer[tells].update(self._join(so_far, once, p.contiguous, p.gap))
+                    pairs = self._join(so_far, once, p.link, p.gap)
+                    if p.link is ast.Link.NEXT:
+                        pairs = self._join_next(so_far, once, p, self._told(p, env, told))
+                    longer[tells].update(pairs)
             many = {told: found for told, found in longer.items() if found}
             rounds += 1
 
     def _round(self, p: ast.Iteration, env: Environment, told: Told) -> dict[Told, set[ComplexEvent]]:
         """The complex events of a round that is told so of the round before, by what it tells the next."""
-        names = sorted(carried(p))
         found: dict[Told, set[ComplexEvent]] = defaultdict(set)
-        for c in self.of(p.body, {**env, **dict(zip(map(last_of, names), told, strict=True))}):
-            found[tuple(k for y in names for k in c.of(y))].add(c)
+        for c in self.of(p.body, self._told(p, env, told)):
+            found[tuple(k for y in sorted(carried(p)) for k in c.of(y))].add(c)
         return found
+
+    @staticmethod
+    def _told(p: ast.Iteration, env: Environment, told: Told) -> Environment:
+        """What a round sees: what is around the iteration, and the round before."""
+        return {**env, **dict(zip(map(last_of, sorted(carried(p))), told, strict=True))}
+
+    def _join_next(
+        self, so_far: Set[ComplexEvent], once: Set[ComplexEvent], p: ast.Iteration, env: Environment
+    ) -> Iterator[ComplexEvent]:
+        """The rounds so far with the next one: no event between could have started a round."""
+        for c2 in once:
+            starts = [d.start for d in self.of(first(p.body), self._seen_from(p.body, c2, env))]
+            for c1 in so_far:
+                passed_over = any(c1.end < k < c2.start for k in starts)
+                if c1.end < c2.start and self._apart(c1.end, c2.start, p.gap) and not passed_over:
+                    yield c1.union(c2)
 
     def _inside(self, c: ComplexEvent, window: ast.Interval | ast.EventCount) -> bool:
         if isinstance(window, ast.EventCount):
@@ -227,10 +251,18 @@ class Patterns:
                 if not any(c.end < d.start and p.deadline.contains(times[d.end] - times[c.end]) for d in absent):
                     yield c
 
+    def _not_before(self, p: ast.NotBefore, env: Environment) -> Iterator[ComplexEvent]:
+        """Nothing absent has ended before the start that started at most so long before it."""
+        times = self.events.nanoseconds
+        for c in self.of(p.body, env):
+            absent = self.of(p.absent, self._seen_from(p, c, env))
+            if not any(d.end < c.start and p.deadline.contains(times[c.start] - times[d.start]) for d in absent):
+                yield c
+
     def _not_between(self, p: ast.NotBetween, env: Environment) -> Iterator[ComplexEvent]:
         for c1 in self.of(p.left, env):
             for c2 in self.of(p.right, env):
-                if c1.end < c2.start:
+                if c1.end < c2.start and self._apart(c1.end, c2.start, p.gap):
                     c = c1.union(c2)
                     absent = self.of(p.absent, self._seen_from(p, c, env))
                     if not any(c1.end < d.start and d.end < c2.start for d in absent):
