@@ -82,7 +82,7 @@ def _compared(
 
 def _ours(events: Any) -> int:
     query = ensue.query(KEYED.replace("SELECT *", "SELECT x.time, y.time, z.time"))
-    return query.run(events, unit="ms").to_arrow().num_rows
+    return len(query.run(events, unit="ms").to_arrow())
 
 
 def polars_join(events: pl.LazyFrame) -> int:
@@ -119,4 +119,4 @@ def _duckdb(path: Path) -> int:
         WHERE a.type = 'A' AND b.type = 'B' AND c.type = 'C' AND a.key = b.key AND b.key = c.key
           AND a.time < b.time AND b.time < c.time AND c.time - a.time <= {WINDOW}
     """
-    return duckdb.sql(join).to_arrow_table().num_rows
+    return len(duckdb.sql(join).to_arrow_table())

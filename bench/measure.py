@@ -13,8 +13,8 @@ from ensue.engines.whole_tables import evaluate_table
 from ensue.kernels.runner import Reader
 from ensue.language.parser import parse_query
 from ensue.logic.check import check
-from ensue.plan import Plan, compile_plan
-from ensue.plan.choice import Choice
+from ensue.plan import Plan
+from ensue.plan.choice import Choice, choose
 
 
 def best_of(times: int, work: Callable[[], Any]) -> tuple[float, Any]:
@@ -28,18 +28,24 @@ def best_of(times: int, work: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def prepared(workload: Workload) -> tuple[Plan, EventStream]:
+    choice, stream = chosen(workload)
+    assert choice.plan is not None
+    return choice.plan, stream
+
+
+def chosen(workload: Workload) -> tuple[Choice, EventStream]:
     query = parse_query(workload.query)
     stream = read_events(workload.stream, query.streams, unit=workload.unit)
-    return compile_plan(check(query, workload.query, stream.schema)), stream
+    return choose(check(query, workload.query, stream.schema), "automaton"), stream
 
 
 def measure(workload: Workload, times: int = 3, threads: int = 1) -> dict[str, Any]:
     """The rate of a workload, and its ratio to a bare pass that only evaluates the predicates."""
-    plan, stream = prepared(workload)
-    choice = Choice(plan.checked, plan.checked, plan, "")
+    choice, stream = chosen(workload)
+    assert choice.plan is not None
     evaluate_table(choice, stream.slice(0, 1000), threads=threads)  # kernels are loaded, programs are not yet known
     seconds, found = best_of(times, lambda: evaluate_table(choice, stream, threads=threads))
-    bare, _ = best_of(times, lambda: Reader(plan, stream.tick).read(stream, 0))
+    bare, _ = best_of(times, lambda: Reader(choice.plan, stream.tick).read(stream, 0))
     assert isinstance(found, ComplexEvents)
     return {
         "name": workload.name,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -23,5 +25,24 @@ def _shown(value: Any) -> str:
 
 
 def commit() -> str:
-    found = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False)
-    return found.stdout.strip() or "unknown"
+    """The commit that is measured; it ends in `-dirty` where files beside the results differ from it."""
+    name = _git("describe", "--always", "--exclude", "*")
+    if not name:
+        return "unknown"
+    if not _git("status", "--porcelain", "--", ".", ":!bench/results"):
+        return name
+    print("the tree has changes that are not committed: results are printed, and not kept", file=sys.stderr)
+    return f"{name}-dirty"
+
+
+def _git(*arguments: str) -> str:
+    done = subprocess.run(["git", *arguments], cwd=RESULTS.parents[1], capture_output=True, text=True, check=False)
+    return done.stdout.strip()
+
+
+def keep(name: str, results: dict[str, Any]) -> None:
+    """Writes results into bench/results/, unless nobody could check out what they were measured with."""
+    if results["commit"] == "unknown" or results["commit"].endswith("-dirty"):
+        return
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / name).write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")

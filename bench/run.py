@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import platform
 import sys
 from typing import Any
 
 from bench import keyed, peers, remembered, scaling
 from bench.measure import measure
-from bench.report import RESULTS, commit, section
+from bench.report import commit, keep, section
 from bench.workloads import engine_workloads, selector_workloads
 
 
@@ -32,8 +31,7 @@ def main() -> None:
         for title, rows in keyed.keyed(events if small else 10 * events).items()
     }
     if not small:
-        RESULTS.mkdir(exist_ok=True)
-        (RESULTS / "engine.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+        keep("engine.json", results)
 
 
 if __name__ == "__main__":

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from bench.measure import best_of, measure, prepared
 from bench.workloads import Workload, blocks, sequence, typed_stream
+from ensue.data.complex_events import ComplexEvents
+from ensue.data.events import EventStream
 from ensue.kernels.arena import USED
 from ensue.kernels.runner import Runner
+from ensue.plan import Plan
 
 
 def windows(events: int) -> list[dict[str, Any]]:
@@ -26,7 +30,7 @@ def windows(events: int) -> list[dict[str, Any]]:
 
 def streams(events: int, factors: tuple[int, ...]) -> list[dict[str, Any]]:
     """The rate and the memory of the match structure as the stream grows, pushed in batches of a million."""
-    rows = []
+    rows: list[dict[str, Any]] = []
     for factor in factors:
         workload = Workload("", sequence(4, 1_000, output=False), typed_stream(events * factor))
         plan, stream = prepared(workload)
@@ -52,6 +56,10 @@ def streams(events: int, factors: tuple[int, ...]) -> list[dict[str, Any]]:
     return rows
 
 
+def _pushed(plan: Plan, events: EventStream) -> ComplexEvents:
+    return Runner(plan, events.tick).push(events)
+
+
 def enumeration(small: bool) -> list[dict[str, Any]]:
     """Nanoseconds for each reported event, where one end has a thousand of them to a hundred million.
 
@@ -68,8 +76,8 @@ def enumeration(small: bool) -> list[dict[str, Any]]:
         with_output = Workload("", sequence(3, len(stream), output=True), stream)
         plan, events = prepared(with_output)
         silent, _ = prepared(replace(with_output, query=sequence(3, len(stream), output=False)))
-        without, _ = best_of(5, lambda p=silent, e=events: Runner(p, e.tick).push(e))
-        seconds, found = best_of(5, lambda p=plan, e=events: Runner(p, e.tick).push(e))
+        without, _ = best_of(5, partial(_pushed, silent, events))
+        seconds, found = best_of(5, partial(_pushed, plan, events))
         assert found.marked == 3 * starts * middles * ends
         rows.append(
             {

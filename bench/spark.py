@@ -7,7 +7,6 @@ Every query's matches are compared with the embedded engine's before anything is
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import os
 import platform
@@ -33,7 +32,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 import ensue
 from bench import flink
 from bench.cpu import cpu_seconds
-from bench.report import RESULTS, commit, section
+from bench.report import commit, keep, section
 from bench.spark_data import TYPES, as_csv, events_of
 from ensue.spark import local_session
 from ensue.spark.crossing import compacted
@@ -97,8 +96,7 @@ def main() -> None:
     results["load_after"] = os.getloadavg()
     print(f"\nload before and after: {results['load_before']}, {results['load_after']}")
     if not given.small and not given.only:
-        RESULTS.mkdir(exist_ok=True)
-        (RESULTS / "spark.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+        keep("spark.json", results)
 
 
 # ---------------------------------------------------------------- the events and the queries
@@ -359,10 +357,10 @@ def streaming(spark: SparkSession, size: Size) -> Iterator[tuple[str, list[dict[
     folder = events(size, -1)
     for short, query in stream_queries(size).items():
         matches = checked(_collected(spark, folder, query), query, _final(pq.read_table(folder)))
-        frames = {
-            "ensue": lambda frame, query=query: ensue.match(frame, query, alone=True),
-            "ensue" + LIMITED: lambda frame, query=query: ensue.match(frame, query, alone=True),
-            "ensue, not said to be alone": lambda frame, query=query: ensue.match(frame, query),
+        frames: dict[str, Callable[[DataFrame], DataFrame]] = {
+            "ensue": partial(ensue.match, text=query, alone=True),
+            "ensue" + LIMITED: partial(ensue.match, text=query, alone=True),
+            "ensue, not said to be alone": partial(ensue.match, text=query),
             _STATELESS: lambda frame: frame.mapInArrow(passed_on, frame.schema),
             _STATELESS + UNLIMITED: lambda frame: frame.mapInArrow(passed_on, frame.schema),
             "Spark: the same state, nothing done": partial(kept_only, query=query),

@@ -15,12 +15,11 @@ import itertools
 import os
 import re
 import shlex
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from command_line import run_here, run_in_a_process
 
 import ensue
 from ensue.language.parser import parse_expression, parse_pattern
@@ -117,16 +116,9 @@ class Page:
                 file.write_text(expected, encoding="utf-8")
             return file.read_text(encoding="utf-8")
         assert program == "ensue", f"{program} is no command of ours"
-        done = subprocess.run(
-            [sys.executable, "-m", "ensue.cli", *arguments],
-            input=Path(source).read_text() if source else "",
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env={**os.environ, "COLUMNS": "100", "NO_COLOR": "1"},
-            check=False,
-        )
-        return "".join(f"{row.rstrip()}\n" for row in done.stdout.splitlines())
+        run = run_in_a_process if "spark" in arguments else run_here
+        done = run(*arguments, input=Path(source).read_bytes() if source else b"", columns=100, together=True)
+        return "".join(f"{row.rstrip()}\n" for row in done.out.decode().splitlines())
 
     def _compare(self, block: Block, found: str) -> None:
         if found != block.body:

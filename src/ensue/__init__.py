@@ -1,6 +1,6 @@
 """Ensue: complex event recognition. Write a pattern over a stream of events, get every complex event that matches.
 
-What is here is loaded when it is first used: Spark starts processes that need next to nothing of it.
+Each public name is loaded when it is first used, because Spark starts worker processes that need almost none of them.
 """
 
 from importlib import import_module

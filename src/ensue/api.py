@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class SparkFrame(Protocol):
-    """What tells a Spark DataFrame from other events, for type checkers that need not have pyspark to know it."""
+    """The attribute that distinguishes a Spark DataFrame, so that type checkers do not need pyspark installed."""
 
     @property
     def isStreaming(self) -> bool: ...
@@ -89,12 +89,13 @@ class Query:
         deterministic: bool = False,
         **options: Unpack[SparkOptions],
     ) -> str:
-        """What the query was understood as, and how it is evaluated; `verbose` adds the determinised automaton.
+        """How the query was understood and how it is evaluated; `verbose` adds the determinised automaton.
 
-        `deterministic` adds the deterministic automaton with registers that says where a match ends and what took part
-        in it, or why the query has none: it needs a window in events.
+        `deterministic` adds the deterministic automaton with registers, which reports where a match ends and which
+        events took part in it. It needs a window in events; for other queries the text says why there is none.
 
-        With a Spark DataFrame and the options of `run`, also what Spark does for it, and Spark's own plan.
+        With a Spark DataFrame and the options of `run`, the text also shows what Spark does for the query, and Spark's
+        own plan.
 
         >>> print(query("SELECT x FROM S WHERE A AS x ; B+ WITHIN 5 s").explain())
         query
@@ -111,7 +112,7 @@ class Query:
         evaluation
           filters       each concerns one event
           windows       [<= 5 s]
-          engine        automaton: constant time an event, then as long as the matches are
+          engine        automaton: constant time per event, plus the size of the matches
         formula
           as written  A AS x ; B+ WITHIN 5 s
         automaton
@@ -157,21 +158,21 @@ class Query:
         buckets: int | None = None,
         name: str | None = None,
     ) -> Matches | DataFrame:
-        """Every complex event of the query over the events.
+        """Returns every complex event of the query over the events.
 
-        `events`: a pyarrow Table or RecordBatchReader, a pandas or polars frame, a list of dicts, a path to a
-        Parquet, CSV or JSON lines file; for several streams in FROM, a mapping of their names to such.
-        `time`: the time column, a timestamp, or an integer whose `unit` is given ("ms"); None takes the rows
-        in the order they have. Events out of order are sorted, stably, and the log says so.
-        `type`: the column with each event's type; by default the column `type` where there is one, else the
-        stream's name in FROM is every event's type. `tiebreak`: a column that orders events of equal time.
-        `engine`: "automaton" or "reference"; "auto" takes the first that evaluates the query. `progress` is called
-        with how much is done and how much there is.
+        `events`: a pyarrow Table or RecordBatchReader, a pandas or polars frame, a list of dicts, or a path to a
+        Parquet, CSV or JSON lines file; for several streams in FROM, a mapping from each stream's name to one of these.
+        `time`: the time column, a timestamp, or an integer in the given `unit` ("ms"); with None the rows keep the
+        order in which they come. Events out of order are sorted, stably, and the log says so.
+        `type`: the column with each event's type. By default it is the column `type`; if there is none, every event
+        has the stream's name in FROM as its type. `tiebreak`: a column that orders events of equal time.
+        `engine`: "automaton" or "reference"; "auto" uses the automaton engine if it can evaluate the query, and
+        otherwise the reference. `progress` is called with the work done so far and the total.
 
-        A Spark DataFrame gives a lazy DataFrame of matches, streaming if the events are. Of a stream, `unbounded`
-        allows a query without a window, whose state grows for ever; `alone` says that nothing else in the streaming
-        query has a watermark, so that events need not wait for the next micro-batch; `buckets` is how many values of
-        the state store hold the keys; `name` begins the names of the observed metrics.
+        A Spark DataFrame gives a lazy DataFrame of matches, which is streaming if the events are. For a stream,
+        `unbounded` allows a query without a window, whose state grows for ever; `alone` says that nothing else in the
+        streaming query has a watermark, so that events need not wait for the next micro-batch; `buckets` is the number
+        of values in the state store that hold the keys; `name` is the prefix of the names of the observed metrics.
 
         >>> events = [{"time": 1, "type": "A", "v": 7}, {"time": 4, "type": "B", "v": 9}]
         >>> query("SELECT x.v, y.v FROM S WHERE A AS x ; B AS y WITHIN 5 s").run(events, unit="s")
@@ -186,7 +187,7 @@ class Query:
 
             _check_spark_engine(engine)
             if progress is not None:
-                raise TypeError("progress: not for Spark DataFrames, whose matches are found when they are asked for")
+                raise TypeError("progress: not for Spark DataFrames, which are evaluated lazily")
             return run(self.ast, self.text, events, time=time, type=type, unit=unit, tiebreak=tiebreak, **spark)
         _check_local_engine(engine, events)
         if spark:
@@ -211,12 +212,13 @@ class Query:
         engine: str = "auto",
         progress: Callable[[int, int], None] | None = None,
     ) -> Detections:
-        """At which events a match ends, and which events took part in the matches that end there, without the matches.
+        """Returns the events at which a match ends, and the events that took part in the matches that end there.
 
-        It takes what `run` takes, and says what grouping the matches of `run` by their last event would: a row for each
-        such event, with every event that one of the matches marks. There may be exponentially many matches; this takes
-        time by the events that took part. Only where matches are chosen or judged once they are whole, which `explain`
-        says, and where the reference evaluates the query, are they written out. Spark DataFrames are not taken.
+        It takes the same arguments as `run`. The result equals the matches of `run` grouped by their last event: one
+        row for each last event, with every event that at least one of its matches marks. There may be exponentially
+        many matches; the time that this takes depends on the events that took part, because the matches are not written
+        out. They are written out in two cases only: where whole matches are selected or checked (`explain` says so),
+        and where the reference evaluates the query. Spark DataFrames are refused.
 
         >>> events = [{"time": k, "type": t} for k, t in enumerate("AABBC")]
         >>> query("SELECT * FROM S WHERE A ; B+ ; C WITHIN 4 EVENTS").detect(events, unit="s")
@@ -248,8 +250,8 @@ class Query:
     ) -> DataFrame:
         """The events of a Spark stream that came too late for the query, as a streaming DataFrame of their own.
 
-        An event is late when the watermark had passed its time before it came. `run` counts such events and leaves
-        them out; this gives them, those that the query could have used, with all their columns.
+        An event is late if the watermark had passed its time before it came. `run` counts such events and drops them;
+        this method returns those that the query could have used, with all their columns.
         """
         if not is_spark(events):
             raise DataError(f"late events are those of a Spark stream: give a streaming DataFrame, not {_kind(events)}")
@@ -260,7 +262,7 @@ class Query:
 
 
 def _said(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that say something; what is left out has its default where it is used."""
+    """The options that were given; each of the others gets its default where it is used."""
     return {option: value for option, value in options.items() if value is not None}
 
 
@@ -282,7 +284,7 @@ def _kind(events: Any) -> str:
 
 
 def query(text: str | bytes | Select) -> Query:
-    """A query from its text, or from the builder in `ensue.dsl`; raises QueryError with all that is wrong."""
+    """Makes a query from its text or from the builder in `ensue.dsl`; raises QueryError with every problem found."""
     if isinstance(text, Select):
         tree = text.build()
         return Query(print_query(tree), tree)
@@ -303,7 +305,7 @@ def match(events: Any, text: str | bytes | Select | Query, **options: Unpack[Opt
 
 
 def match(events: Any, text: str | bytes | Select | Query, **options: Any) -> Matches | DataFrame:
-    """`query(text).run(events, **options)`.
+    """Short for `query(text).run(events, **options)`.
 
     >>> len(match([{"time": 1, "type": "A"}, {"time": 2, "type": "A"}], "SELECT * FROM S WHERE A ; A", unit="s"))
     1

@@ -1,6 +1,6 @@
 """The command line: `ensue check`, `ensue explain`, `ensue run`.
 
-Exit codes: 0 all went well, 1 the query or the data is wrong (shown with the caret), 2 the command was used wrongly.
+Exit codes: 0 for success, 1 if the query or the data is wrong (the error has a caret), 2 if the command is misused.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def options(
 
 @app.command("check")
 def check_command(file: QueryFile, input: SchemaOf = None) -> None:
-    """Tells all that is wrong with a query, or that nothing is."""
+    """Reports every problem of a query, or that it has none."""
     _check_standard_input(file, input)
     made = _read_query(file)
     if input is not None:
@@ -81,19 +81,19 @@ def explain_command(
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show the determinised automaton too.")] = False,
     deterministic: Annotated[
         bool,
-        typer.Option("--deterministic", help="Show the deterministic automaton with registers, of a window in events."),
+        typer.Option("--deterministic", help="Of a window in events, show the deterministic automaton with registers."),
     ] = False,
     input: Annotated[
-        str | None, typer.Option("--input", "-i", help="With --engine spark, the events: a file or a folder.")
+        str | None, typer.Option("--input", "-i", help="The events, a file or a folder; only with --engine spark.")
     ] = None,
     time: Time = "time",
     type: Type = None,
     unit: Unit = None,
     tiebreak: Tiebreak = None,
-    engine: Annotated[str, typer.Option(help="'spark' shows what Spark does for the query, too.")] = "auto",
+    engine: Annotated[str, typer.Option(help="'spark' also shows what Spark does for the query.")] = "auto",
     master: Master = None,
 ) -> None:
-    """Shows what a query was understood as and how it is evaluated."""
+    """Shows how a query was understood and how it is evaluated."""
     if (input is not None) != (engine == "spark"):
         raise typer.BadParameter("--input and --engine spark go together: they show what Spark does with the events")
     _check_master(master, engine)
@@ -114,19 +114,19 @@ def run_command(
     ],
     output: Annotated[
         str | None,
-        typer.Option("--output", "-o", help="Where the matches go; '-' writes JSON lines to standard output."),
+        typer.Option("--output", "-o", help="The file for the matches; '-' writes JSON lines to standard output."),
     ] = None,
     time: Time = "time",
-    no_time: Annotated[bool, typer.Option("--no-time", help="Take the rows in the order they have.")] = False,
+    no_time: Annotated[bool, typer.Option("--no-time", help="Keep the rows in the order in which they come.")] = False,
     type: Type = None,
     unit: Unit = None,
     tiebreak: Tiebreak = None,
     engine: Annotated[
-        str, typer.Option(help="What evaluates the query: auto, automaton, reference, or spark.")
+        str, typer.Option(help="The engine that evaluates the query: auto, automaton, reference, or spark.")
     ] = "auto",
     master: Master = None,
     format: Annotated[
-        OutputFormat | None, typer.Option(help="The output's format; by default what its name ends in.")
+        OutputFormat | None, typer.Option(help="The output's format; by default taken from the end of its name.")
     ] = None,
 ) -> None:
     """Runs a query over events and writes its matches; without --output, shows a short table."""
@@ -157,7 +157,7 @@ def _check_master(master: str | None, engine: str) -> None:
 
 @contextmanager
 def _spark_frame(input: str, master: str | None) -> Iterator[Any]:
-    """The events as a DataFrame of a session that ends with the command; Spark's errors are told as ours are."""
+    """The events as a DataFrame in a session that ends with the command. Spark's errors are shown like our own."""
     if input == "-":
         raise typer.BadParameter("Spark reads files and folders, not standard input")
     try:
@@ -166,7 +166,7 @@ def _spark_frame(input: str, master: str | None) -> Iterator[Any]:
     except ImportError as e:
         raise EngineError(f"Spark is not installed ({e}): pip install 'ensue[spark]'") from None
     source = read_frame(input)
-    # A time without a zone means the same here as in the other engines: no zone.
+    # Timestamps without a zone stay without a zone, as in the other engines.
     session = local_session(master or "local[*]", {"spark.sql.timestampType": "TIMESTAMP_NTZ"})
     try:
         with told_plainly():
@@ -194,7 +194,7 @@ def _read_query(file: str) -> Query:
 
 
 def _read_standard_input() -> pa.Table:
-    """Parquet, Arrow, JSON lines or CSV, told by how the bytes begin."""
+    """Reads Parquet, Arrow, JSON lines or CSV; the first bytes say which."""
     data = sys.stdin.buffer.read()
     if data.startswith(b"PAR1"):
         ending = ".parquet"
@@ -205,7 +205,7 @@ def _read_standard_input() -> pa.Table:
     if not data.strip():
         raise DataError("standard input is empty")
     try:
-        # Arrow's own reader: its threads must not hold Python objects when the interpreter ends.
+        # An Arrow buffer, not a Python file: Arrow's threads must not hold Python objects when the interpreter ends.
         return read_stream_format(pa.BufferReader(data), ending)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as e:
         raise DataError(f"cannot read standard input as {ending[1:]}: {e}") from None
@@ -240,7 +240,7 @@ _LONG_INPUT = 10_000
 
 @contextmanager
 def _progress(events: int) -> Iterator[Any]:
-    """A progress bar on standard error where the input is long and a person looks on."""
+    """A progress bar on standard error if the input is long and standard error is a terminal."""
     if events < _LONG_INPUT or not _stderr.is_terminal:
         yield None
         return
@@ -250,7 +250,7 @@ def _progress(events: int) -> Iterator[Any]:
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
-#: How the errors of the library name its options, and what they are called here.
+#: Options as the library's errors write them, and the options of the command line that they correspond to.
 _OPTIONS = {
     "time='...'": "--time",
     "time=None": "--no-time",
@@ -263,7 +263,7 @@ _OPTIONS = {
 
 
 def main() -> None:
-    """The entry point: errors of query or data are shown as they are and end with 1, never with a traceback."""
+    """The entry point: prints errors of the query or the data without a traceback and exits with 1."""
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s", stream=sys.stderr)
     logging.addLevelName(logging.WARNING, "note")
     try:
@@ -274,7 +274,7 @@ def main() -> None:
             message = message.replace(named, option)
         typer.echo(message if message.startswith("error:") else f"error: {message}", err=True)
         sys.exit(1)
-    except BrokenPipeError:  # the reader of our output has seen enough
+    except BrokenPipeError:  # whoever reads our output has closed the pipe, such as `head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
 

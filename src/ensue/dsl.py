@@ -1,4 +1,4 @@
-"""The builder of queries in Python, under the name that users import it by."""
+"""The builder of queries in Python, under the name that users import."""
 
 from ensue.language.builder import ANY, Expr, Pat, Select, Variable, attribute, call, lastof, select, types, variables
 

@@ -1,4 +1,4 @@
-"""What can go wrong, and how it is told: spans, problems, the caret renderer, the exception hierarchy."""
+"""Errors and how they are shown: spans, problems, the caret renderer, the exception hierarchy."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ class Problem:
         line_start = text.rfind("\n", 0, self.span.start) + 1
         line_end = text.find("\n", self.span.start)
         line = text[line_start : len(text) if line_end < 0 else line_end].rstrip("\r")
-        # What does not print (a NUL, an escape sequence) is shown as one mark, so that the caret stays in place.
+        # Each unprintable character (a NUL, an escape) is shown as one mark, so that the caret stays in place.
         line = "".join(c if c.isprintable() or c == "\t" else "\N{REPLACEMENT CHARACTER}" for c in line)
         number = text.count("\n", 0, self.span.start) + 1
         column = self.span.start - line_start + 1
-        # Tabs are kept under tabs, so that the caret lines up in every terminal.
+        # The padding repeats the line's tabs, so that the caret lines up in every terminal.
         pad = "".join("\t" if c == "\t" else " " for c in line[: column - 1])
         width = max(1, min(self.span.end, line_start + len(line)) - self.span.start)
         shown, pad, width = _clip(line, pad, width)
@@ -71,7 +71,7 @@ _WIDEST = 160
 
 
 def _clip(line: str, pad: str, width: int) -> tuple[str, str, int]:
-    """Cuts a very long line around the place that the caret shows."""
+    """Cuts a very long line to the part around the caret."""
     if len(line) <= _WIDEST:
         return line, pad, width
     at = len(pad)
@@ -82,11 +82,11 @@ def _clip(line: str, pad: str, width: int) -> tuple[str, str, int]:
 
 
 class EnsueError(Exception):
-    """Everything that Ensue raises on purpose."""
+    """The base of every error that Ensue raises on purpose."""
 
 
 class QueryError(EnsueError):
-    """A query is wrong. Holds every problem found, each with its place in the text; survives pickling."""
+    """A query is wrong. Holds every problem found, each with its place in the text. Can be pickled."""
 
     def __init__(self, text: str, problems: Sequence[Problem]) -> None:
         self.text = text
@@ -102,11 +102,11 @@ class DataError(EnsueError):
 
 
 class EngineError(EnsueError):
-    """The engine cannot go on: a limit is reached, a state is of another version, an engine is unknown."""
+    """The engine cannot continue: a limit is reached, a saved state has another version, an engine is unknown."""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:
-    """A hint with the closest known names, or None where nothing is close.
+    """A hint with the closest known names, or None if no known name is close.
 
     >>> did_you_mean("temprature", ["temperature", "id"])
     "did you mean 'temperature'?"
@@ -120,12 +120,12 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
 
 
 def listed(names: Iterable[str], most: int = 8) -> str:
-    """Names as a readable list, cut after `most`."""
+    """The names as a readable list, which is cut after the first `most`."""
     names = list(names)
     text = ", ".join(names[:most])
     return f"{text} and {len(names) - most} more" if len(names) > most else text
 
 
 def counted(count: int, what: str) -> str:
-    """So many of them, in words: `1 state`, `2 states`."""
+    """The count with its noun, in the singular or plural: `1 state`, `2 states`."""
     return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -4,10 +4,10 @@
 
 and inside the automaton engine
 
-    Checked --rewrite--> formula --build--> Automaton --compile--> Plan --kernels(columns)--> ComplexEvents
+    Checked --rewrite--> QueryParts --build--> AutomatonSpec --plan--> Plan --kernels(columns)--> ComplexEvents
 
 A query is a function from an ordered event stream to a set of complex events; every stage keeps that function. Tables
-and Spark, batches and streams go this way alike: the rooms of the house, in this order, are in `docs/how-it-works.md`.
+and Spark, batches and streams all take this path. `docs/how-it-works.md` describes the packages in this order.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from ensue.plan.mode import Mode
 from ensue.results.detections import Detections
 from ensue.results.matches import Matches
 
-#: From so many events on, a user is told when a query gets the slow engine.
+#: From this many events on, the log warns the user that a query is evaluated by the slow engine.
 LONG = 10_000
 
 
@@ -51,8 +51,8 @@ def run(
 def detect(
     query: ast.Query, text: str, events: Any, *, engine: str, progress: Progress | None = None, reading: Reading
 ) -> Detections:
-    """The same where it is only asked at which events a match ends, and which events took part."""
-    # No whole event is shown, so that its other attributes need not be read.
+    """The same for `Query.detect`, which reports only where matches end and which events took part in them."""
+    # A whole variable among the items is not shown, so the attributes that only it would show need not be read.
     items = tuple(i for i in query.items or () if not isinstance(i.expression, ast.Name))
     choice, stream = _read(query, text, events, attributes_used(replace(query, items=items)), engine, reading)
     found = evaluate_table(choice, stream, mode=Mode.UNION, progress=progress)
@@ -65,7 +65,7 @@ def _read(
     query: ast.Query, text: str, events: Any, used: frozenset[str] | None, engine: str, reading: Reading
 ) -> tuple[Choice, EventStream]:
     check_engine(engine)
-    check(query, text)  # what is wrong with the query alone is told before any data is read
+    check(query, text)  # problems of the query alone are reported before any data is read
     stream = read_events(events, query.streams, used=used, **reading)
     choice = prepare(query, text, stream.schema, stream.tick, reading, engine=engine)
     if choice.plan is None and engine == "auto":
@@ -84,7 +84,7 @@ def prepare(
     engine: str = "auto",
     tying: bool = True,
 ) -> Choice:
-    """The query checked against the events, and the engine that evaluates it; for tables and for Spark."""
+    """Checks the query against the events' schema and chooses its engine; for tables and for Spark."""
     checked = check(query, text, schema)
     if tick is None and classify(query).uses_time:
         raise no_unit(reading.get("time", "time"))
@@ -92,7 +92,7 @@ def prepare(
 
 
 def _tell_of_unknown_types(query: ast.Query, stream: EventStream) -> None:
-    """Where nothing matched, a type that no event has is the likely reason."""
+    """Logs each type of the pattern that no event has: the likely reason why nothing matched."""
     there = [t for t in stream.types.unique().to_pylist() if t is not None]
     for name in dict.fromkeys(t.name for t in ast.find(query.pattern, ast.Type)):
         if len(stream) and name not in there:

@@ -60,7 +60,7 @@ def test_case(case: dict[str, Any], engine: str) -> None:
 
 def test_cases_are_well_formed() -> None:
     """No misspelt key goes unnoticed, and names are told apart."""
-    everything = [p.values[0] for p in CASES]
+    everything: list[Any] = [p.values[0] for p in CASES]
     assert [c["name"] for c in everything if not {"name", "why", "query", "expected"} <= c.keys() <= KEYS] == []
     assert [c["name"] for c in everything if ("types" in c) == ("events" in c)] == []
     assert [name for name, n in Counter(p.id for p in CASES).items() if n > 1] == []

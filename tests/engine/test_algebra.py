@@ -115,5 +115,5 @@ def test_why_there_is_none(m: int) -> None:
 
 
 def test_a_selector_inside_has_none() -> None:
-    with pytest.raises(EngineError, match="depends on what came before"):
+    with pytest.raises(EngineError, match="depends on earlier events"):
         Recogniser.of("NEXT(A ; B ; A) : A")

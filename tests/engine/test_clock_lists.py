@@ -83,10 +83,10 @@ class Lists:
             return new_cell(*parts, list_, self.event, bound, resets, self.now if resets else self.nodes[list_, STAMP])
         if not resets and bound == NO_CHECK:
             return list_
-        return passed(*parts, self.entries, list_, bound, resets, self.now)
+        return int(passed(*parts, self.entries, list_, bound, resets, self.now))
 
     def _joined(self, a: int, b: int, fresh: int) -> int:
-        return join(self.nodes, self.bounds, self.used, self.entries, a, b, fresh)
+        return int(join(self.nodes, self.bounds, self.used, self.entries, a, b, fresh))
 
     def _plainly(self, source: int, marks: bool, resets: bool, bound: int) -> set[Run]:
         if source == NOTHING:
@@ -98,8 +98,11 @@ class Lists:
 
     def listed(self, list_: int, low: int) -> tuple[list[tuple[int, ...]], int]:
         """The runs of a list that were reset at `low` or later, and the most steps from one event to the next."""
-        found, longest = [], 0
-        waiting = [(list_, low, (), 0)] if list_ != NOTHING and self.nodes[list_, STAMP] >= low else []
+        found: list[tuple[int, ...]] = []
+        longest = 0
+        waiting: list[tuple[int, int, tuple[int, ...], int]] = []
+        if list_ != NOTHING and self.nodes[list_, STAMP] >= low:
+            waiting.append((list_, low, (), 0))
         while waiting:
             node, low, events, steps = waiting.pop()
             assert self.nodes[node, STAMP] >= low  # nothing is visited in vain

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 import pytest
 
@@ -127,7 +129,7 @@ def of_other_types() -> pa.Table:
         ({"table": of_other_types()}, "what differs: columns or their types$"),
     ],
 )
-def test_what_has_changed_is_named(change: dict, named: str) -> None:
+def test_what_has_changed_is_named(change: dict[str, Any], named: str) -> None:
     running, stream = opened(BEFORE, "auto")
     running.push(stream.slice(0, CUT))
     state = running.save()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
 import pyarrow as pa
 import pytest
+from amounts import most, shares
 from engines import found_events, run_plan
 
 import ensue
@@ -40,7 +42,7 @@ def random_text(rng: Random) -> str:
     return f"SELECT {rng.choice(SELECTORS)}* FROM S WHERE ({body}) ; NOT {absent} WITHIN {end}"
 
 
-def random_events(rng: Random) -> list[dict[str, object]]:
+def random_events(rng: Random) -> list[dict[str, Any]]:
     time, events = 0, []
     for _ in range(rng.randrange(14)):
         time += rng.choice([0, 0, 1, 1, 2])
@@ -53,7 +55,7 @@ def random_events(rng: Random) -> list[dict[str, object]]:
 SCHEMA = pa.schema([("time", pa.int64()), ("type", pa.string()), ("v", pa.int64()), ("k", pa.string())])
 
 
-def stream_of(events: list[dict[str, object]]) -> EventStream:
+def stream_of(events: list[dict[str, Any]]) -> EventStream:
     return read_events(pa.Table.from_pylist(events, SCHEMA), ("S",), unit="s")
 
 
@@ -61,7 +63,7 @@ def prepared(text: str) -> Choice:
     return choose(check(parse_query(text), text, stream_of([]).schema))
 
 
-def in_batches(choice: Choice, events: list[dict[str, object]], rng: Random) -> list[tuple]:
+def in_batches(choice: Choice, events: list[dict[str, Any]], rng: Random) -> list[tuple[int, int]]:
     """The starts and ends of what is reported, over random batches with the state saved and loaded between them."""
     tick = stream_of([]).tick
     running, told = RunningQuery(choice, tick), []
@@ -77,27 +79,30 @@ def in_batches(choice: Choice, events: list[dict[str, object]], rng: Random) -> 
     return [(r["start_time"], r["end_time"]) for table in rows for r in table]
 
 
-@pytest.mark.parametrize("first", range(0, 1200, 300))
-def test_the_engine_equals_the_reference(first):
-    planned = reported = 0
-    for seed in range(first, first + 300):
-        rng = Random(f"deadlines {seed}")
-        text, events = random_text(rng), random_events(rng)
-        choice = prepared(text)
-        stream = stream_of(events)
-        expected = found_events(reference.evaluate(choice.checked, stream))
-        planned += choice.plan is not None
-        if choice.plan is not None:
-            found = found_events(run_plan(choice.plan, stream))
-            if "LIMIT" in text:  # which ones are taken of those of an end is not said
-                assert [e[1] for e in found] == [e[1] for e in expected], (seed, text)
-            else:
-                assert sorted(found) == sorted(expected), (seed, text)
-            ends = sorted((events[e[0]]["time"], events[e[1]]["time"]) for e in found)
-            assert sorted(in_batches(choice, events, rng)) == ends, (seed, text)
-            reported += bool(found)
-    assert planned > 250
-    assert reported > 50
+def compare(seed: int) -> str:
+    """A random absence by both engines, over the whole table and in batches; says what became of it."""
+    rng = Random(f"deadlines {seed}")
+    text, events = random_text(rng), random_events(rng)
+    choice = prepared(text)
+    stream = stream_of(events)
+    if choice.plan is None:
+        return "refused"
+    expected = found_events(reference.evaluate(choice.checked, stream))
+    found = found_events(run_plan(choice.plan, stream))
+    if "LIMIT" in text:  # which ones are taken of those of an end is not said
+        assert [e[1] for e in found] == [e[1] for e in expected], (seed, text)
+    else:
+        assert sorted(found) == sorted(expected), (seed, text)
+    ends = sorted((events[e[0]]["time"], events[e[1]]["time"]) for e in found)
+    assert sorted(in_batches(choice, events, rng)) == ends, (seed, text)
+    return "compared" if found else "without a match"
+
+
+@pytest.mark.parametrize("seeds", shares(800, each=200))
+def test_the_engine_equals_the_reference(seeds):
+    became = [compare(seed) for seed in seeds]
+    assert len(seeds) - became.count("refused") > most(seeds, 0.83)
+    assert became.count("compared") > most(seeds, 0.16)
 
 
 @pytest.mark.parametrize(
@@ -110,13 +115,14 @@ def test_the_engine_equals_the_reference(first):
     ],
 )
 def test_what_the_reference_evaluates(pattern, why):
-    assert prepared(f"SELECT * FROM S WHERE {pattern}")[1] == f"the automaton engine does not evaluate {why}"
+    choice = prepared(f"SELECT * FROM S WHERE {pattern}")
+    assert (choice.plan, choice.because) == (None, f"the automaton engine does not evaluate {why}")
 
 
 def test_too_many_conditions_for_an_engine():
     absent = " OR ".join(f"T{k}" for k in range(70))
     text = f"SELECT * FROM S WHERE A AS x ; NOT ({absent}) WITHIN 2 s"
-    assert isinstance(prepared(text)[1], str)
+    assert prepared(text).plan is None
 
 
 def test_times_that_are_far_apart():

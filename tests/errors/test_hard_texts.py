@@ -10,6 +10,7 @@ import pytest
 
 import ensue
 from ensue import QueryError
+from ensue.language import ast
 from ensue.language.parser import parse_expression, parse_interval, parse_pattern
 
 QUERIES = [
@@ -230,7 +231,7 @@ def test_nothing_as_a_part(parse):
 
 def test_bytes():
     assert ensue.query(b"SELECT * FROM S WHERE A") == ensue.query("SELECT * FROM S WHERE A")
-    assert ensue.query("SELECT * FROM S WHERE Größe".encode()).ast.pattern.name == "Größe"
+    assert ensue.query("SELECT * FROM S WHERE Größe".encode()).ast.pattern == ast.Type("Größe")
 
 
 def test_bytes_that_are_not_utf_8():

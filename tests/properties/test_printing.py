@@ -2,6 +2,7 @@
 
 import strategies
 import syntax
+from amounts import amount
 from hypothesis import given, note, settings
 
 from ensue.language.parser import parse_expression, parse_interval, parse_pattern, parse_query
@@ -16,19 +17,19 @@ def assert_round_trip(node, print_, parse):
 
 
 @given(syntax.syntax_queries)
-@settings(max_examples=500)
+@settings(max_examples=amount(500))
 def test_every_query_is_read_as_it_is_printed(query):
     assert_round_trip(query, print_query, parse_query)
 
 
 @given(syntax.syntax_patterns)
-@settings(max_examples=500)
+@settings(max_examples=amount(500))
 def test_every_pattern_is_read_as_it_is_printed(pattern):
     assert_round_trip(pattern, print_pattern, parse_pattern)
 
 
 @given(syntax.expressions)
-@settings(max_examples=500)
+@settings(max_examples=amount(500))
 def test_every_expression_is_read_as_it_is_printed(expression):
     assert_round_trip(expression, print_expression, parse_expression)
 
@@ -39,12 +40,12 @@ def test_every_interval_is_read_as_it_is_printed(interval):
 
 
 @given(strategies.queries())
-@settings(max_examples=300)
+@settings(max_examples=amount(300))
 def test_every_well_formed_query_is_read_as_it_is_printed(query):
     assert_round_trip(query, print_query, parse_query)
 
 
 @given(strategies.patterns())
-@settings(max_examples=300)
+@settings(max_examples=amount(300))
 def test_every_well_formed_pattern_is_read_as_it_is_printed(pattern):
     assert_round_trip(pattern, print_pattern, parse_pattern)

@@ -3,6 +3,7 @@
 from random import Random
 
 import strategies
+from amounts import amount
 from hypothesis import given, settings
 from membership import shown, singles
 
@@ -17,19 +18,19 @@ SCHEMA = Schema.of(strategies.EVENT_SCHEMA)
 
 
 @given(strategies.queries())
-@settings(max_examples=300)
+@settings(max_examples=amount(300))
 def test_random_queries_are_well_formed(query):
     check(query, print_query(query), SCHEMA)
 
 
 @given(strategies.patterns())
-@settings(max_examples=300)
+@settings(max_examples=amount(300))
 def test_random_patterns_are_closed(pattern):
     assert not free(pattern)
 
 
 @given(strategies.patterns())
-@settings(max_examples=300)
+@settings(max_examples=amount(300))
 def test_the_oracle_and_the_checks_agree_on_scope(pattern):
     for p in ast.find(pattern, ast.Pattern):
         assert bindings(p).keys() == shown(p)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -110,7 +111,7 @@ def test_a_finite_frame_has_no_late_events(spark):
 
 def test_options_of_spark_for_spark_only():
     with pytest.raises(TypeError, match="buckets: for Spark DataFrames only"):
-        ensue.match(ROWS, AB, unit="s", buckets=4)
+        ensue.match(ROWS, AB, unit="s", buckets=4)  # type: ignore[call-overload]
 
 
 # ---------------------------------------------------------------- refused by a worker
@@ -287,7 +288,7 @@ def test_times_before_1970_and_far_ahead(spark):
 def test_every_type_of_time(spark, kind):
     times = pa.array([10, 11, 14, 120], pa.int64() if pa.types.is_timestamp(kind) else pa.int32()).cast(kind)
     table = pa.table({"time": times, "type": list("ABBA")})
-    unit = {"unit": "s"} if pa.types.is_integer(kind) else {}
+    unit: Any = {"unit": "s"} if pa.types.is_integer(kind) else {}
     text = "SELECT * FROM S WHERE A ; B WITHIN 3 d"
     expected = ensue.match(table, text, **unit).to_arrow()
     assert collected(ensue.match(frame_of(spark, table), text, **unit)) == rows_of(expected)

@@ -17,6 +17,7 @@ from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import kill_stream
 import pyarrow as pa
@@ -34,7 +35,7 @@ PROGRAM = Path(kill_stream.__file__)
 
 def write_source(folder: Path, rng: Random) -> pa.Table:
     """Files with events up to a second out of order; all events together."""
-    events = [
+    events: list[dict[str, Any]] = [
         {
             "time": T0 + timedelta(milliseconds=100 * n),
             "type": rng.choice("ABC"),
@@ -116,44 +117,51 @@ def a_worker(leader: int) -> int | None:
     return None
 
 
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are found through /proc")
-def test_no_match_is_lost_and_none_is_doubled(tmp_path):
-    rng = Random("kill")
-    events = write_source(tmp_path / "source", rng)
+def killed_ten_times(folder: Path, rng: Random) -> Counter[str]:
+    """Kills the stream and starts it again until it has ended, and compares its matches; gives what was killed when."""
+    events = write_source(folder / "source", rng)
     expected = ensue.match(events, kill_stream.QUERY).to_arrow()
-    killed = Counter()
-    child = start(tmp_path)
+    killed: Counter[str] = Counter()
+    child = start(folder)
     try:
         for kill in range(10):
             if child.poll() is not None:
                 killed["restart"] += 1  # the death of a worker failed the query
-                child = start(tmp_path)
-            assert wait_until((tmp_path / "running").exists, child, 240), (tmp_path / "log").read_text()[-3000:]
-            before, done = sink_files(tmp_path), commits(tmp_path)
+                child = start(folder)
+            assert wait_until((folder / "running").exists, child, 240), (folder / "log").read_text()[-3000:]
+            before, done = sink_files(folder), commits(folder)
             # A step on, so that ten kills are spread over the stream and each finds work done since the last.
-            assert wait_until(lambda done=done: commits(tmp_path) > done, child, 240), (tmp_path / "log").read_text()
+            assert wait_until(lambda done=done: commits(folder) > done, child, 240), (folder / "log").read_text()
             if kill in WORKERS:
                 assert wait_until(lambda child=child: a_worker(child.pid) is not None, child, 60)
-                os.kill(a_worker(child.pid), signal.SIGKILL)
+                worker = a_worker(child.pid)
+                assert worker is not None
+                os.kill(worker, signal.SIGKILL)
                 killed["worker"] += 1
                 continue
             if kill % 2:
-                before = sink_files(tmp_path)
-                assert wait_until(lambda before=before: sink_files(tmp_path) > before, child, 240)
+                before = sink_files(folder)
+                assert wait_until(lambda before=before: sink_files(folder) > before, child, 240)
                 killed["after output"] += 1
             else:
                 time.sleep(rng.uniform(0, 1.5))
                 killed["at random"] += 1
             assert child.poll() is None, "the stream ended before it was killed"
             kill_group(child)
-            child = start(tmp_path)
-        assert child.wait(timeout=400) == 0, (tmp_path / "log").read_text()[-3000:]
+            child = start(folder)
+        assert child.wait(timeout=400) == 0, (folder / "log").read_text()[-3000:]
     finally:
         if child.poll() is None:
             kill_group(child)
-    found = Counter(map(tuple, json.loads((tmp_path / "matches").read_text())))
+    found = Counter(map(tuple, json.loads((folder / "matches").read_text())))
     wanted = Counter(zip(expected["a"].to_pylist(), expected["b"].to_pylist(), strict=True))
     assert found == wanted
     assert len(wanted) > 100
+    return killed
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are found through /proc")
+def test_no_match_is_lost_and_none_is_doubled(tmp_path: Path) -> None:
+    killed = killed_ten_times(tmp_path, Random("kill"))
     assert killed["after output"] >= 2
     assert killed["worker"] == len(WORKERS)

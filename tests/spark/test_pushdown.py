@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -48,7 +49,7 @@ LITERALS = ["0", "1", "2", "9007199254740993", str(BIG), "0.0", "0.1", "1e308", 
 
 def odd_table(rng: Random, rows: int = 400) -> pa.Table:
     """Every odd value with every other now and then."""
-    kinds = {
+    kinds: dict[str, tuple[list[Any], pa.DataType]] = {
         "i": (INTEGERS, pa.int64()),
         "j": (INTEGERS, pa.int64()),
         "s": (SMALL, pa.int8()),
@@ -96,7 +97,8 @@ def test_conditions_over_odd_values_hold_where_the_reference_says(spark):
     rng = Random("odd values")
     table = odd_table(rng)
     events = spark.createDataFrame(table)
-    columns, expected, texts = [], [], []
+    columns: list[Any] = []
+    expected, texts = [], []
     while len(columns) < 300:
         text = f"SELECT x.time AS t FROM S WHERE S AS x FILTER {condition(rng)}"
         job = prepare(parse_query(text), text, events, time="time", type=None, unit=None, tiebreak=None)

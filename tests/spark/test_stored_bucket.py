@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -51,10 +52,10 @@ def recipe() -> Recipe:
     return Recipe(choose(checked), 1000, 0, pa.schema({**names, "before": pa.int64()}))
 
 
-def pushed(store: FakeStore, first: int, last: int) -> list[dict]:
+def pushed(store: FakeStore, first: int, last: int) -> list[dict[str, Any]]:
     """The rows of matches after some events; the watermark is five seconds behind, so some of them wait."""
     processor = BucketProcessor(recipe(), 1)
-    processor.init(store)
+    processor.init(store.handle)
     events = travelling().slice(first, last - first)
     watermark = (START + first - 5) * 1000 if last < EVENTS else 10**14
     told = processor.handleInputRows((0,), iter([Row(place=0, rows=table_bytes(events))]), Timers(watermark))
@@ -93,7 +94,7 @@ def test_every_turned_byte_is_noticed_and_nothing_is_stored() -> None:
     assert stored.value is not None
     state = stored.value[0]
     processor = BucketProcessor(recipe(), 1)
-    processor.init(stored)
+    processor.init(stored.handle)
     events = table_bytes(travelling().slice(CUT, 10))
     for place in range(len(state)):
         for turned in (1 << place % 8, 255):

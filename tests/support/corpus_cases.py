@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -43,6 +44,7 @@ TIMED = [on_a_clock(c) for c in CORPUS if c.options.get("unit") != "ns"]
 # ---------------------------------------------------------------- the papers
 
 
+@cache
 def paper_cases() -> list[Case]:
     """Every query that a test of the papers runs, with its events: the tests are run, and their runs written down."""
     with tempfile.TemporaryDirectory() as folder:

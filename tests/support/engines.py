@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
 from membership import ComplexEvent
 
@@ -14,16 +15,21 @@ from ensue.engines.protocol import Engine
 from ensue.engines.whole_tables import evaluate_table
 from ensue.errors import ProblemKind, QueryError
 from ensue.kernels.runner import Runner
-from ensue.logic.check import Checked
+from ensue.language.parser import parse_query
+from ensue.logic.check import Checked, check
 from ensue.plan import Plan, compile_plan
 from ensue.plan.choice import Choice
 from ensue.plan.mode import Mode
+from ensue.rewrite import NEEDED, RULES
+
+_ANY_TEXT = "SELECT * FROM S WHERE ANY"
+_ANY_QUERY = check(parse_query(_ANY_TEXT), _ANY_TEXT)
 
 
 def plan_of(checked: Checked, *, rewriting: bool = True) -> Plan | None:
     """The plan of a query, or None where the engine says that it does not evaluate it."""
     try:
-        return compile_plan(checked, rewriting=rewriting)
+        return compile_plan(checked, RULES if rewriting else NEEDED)
     except QueryError as e:
         if any(p.kind is not ProblemKind.UNSUPPORTED for p in e.problems):
             raise
@@ -31,8 +37,8 @@ def plan_of(checked: Checked, *, rewriting: bool = True) -> Plan | None:
 
 
 def choice_of(plan: Plan) -> Choice:
-    """The automaton engine with this plan."""
-    return Choice(plan.checked, plan.checked, plan, "")
+    """The automaton engine with this plan; what is evaluated is told by the plan alone."""
+    return Choice(_ANY_QUERY, _ANY_QUERY, plan, "")
 
 
 def run_plan(
@@ -69,7 +75,7 @@ def run_at_once(plan: Plan, stream: EventStream) -> list[ComplexEvent]:
 
 
 def _runner(plan: Plan, tick: int | None, configurations: int = 4096) -> Engine:
-    runner = Runner(plan, tick, configurations=configurations)
+    runner: Any = Runner(plan, tick, configurations=configurations)  # of the protocol, what is called here
     return runner if plan.absence is None else DeadlineEngine(runner, plan, tick)
 
 

@@ -2,13 +2,14 @@
 
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from typing import Any
 
 import pyarrow as pa
 
 T0 = datetime(2024, 1, 1, tzinfo=UTC)
 
 
-def everything(n):
+def everything(n: int) -> dict[str, Any]:
     """An event with an attribute of every type that Spark hands to Python."""
     return {
         "time": T0 + timedelta(seconds=n),

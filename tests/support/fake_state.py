@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
+
+from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
 
 class FakeStore:
@@ -11,6 +13,11 @@ class FakeStore:
     def __init__(self) -> None:
         self.value: tuple[bytes] | None = None
         self.timers: set[int] = set()
+
+    @property
+    def handle(self) -> StatefulProcessorHandle:
+        """This, as what a processor is given: it has all of a handle that ours asks for."""
+        return cast(StatefulProcessorHandle, self)
 
     def getValueState(self, name: str, schema: str) -> FakeStore:
         return self

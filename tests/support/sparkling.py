@@ -265,7 +265,7 @@ def events_of(source: DataFrame, case: Case, number: int) -> DataFrame:
 def write_files(cases: Sequence[Case], folder: Path, rng: Random, files: int, disorder: float) -> None:
     """The events of all cases in files, in the order in which they are sent, and a last one in the far future."""
     folder.mkdir(parents=True)
-    sent = []
+    sent: list[tuple[datetime, int, datetime, str | None]] = []
     for i, case in enumerate(cases):
         times = case.table.column(case.time).to_pylist()
         for at, event in zip(times, case.table.drop_columns([case.time]).to_pylist(), strict=True):
@@ -276,14 +276,15 @@ def write_files(cases: Sequence[Case], folder: Path, rng: Random, files: int, di
     batches = [[row[1:] for row in sent[a:b]] for a, b in itertools.pairwise(cuts)]
     for batch in batches:
         rng.shuffle(batch)
-    for k, batch in enumerate([*batches, [(-1, FAR, None)]]):
-        write_file(folder / f"{k:03}.parquet", batch, k)
+    batches.append([(-1, FAR, None)])
+    for k, rows in enumerate(batches):
+        write_file(folder / f"{k:03}.parquet", rows, k)
 
 
 def write_file(path: Path, rows: Sequence[tuple[int, datetime, str | None]], nth: int) -> None:
     """One file of the source; files are read in the order of their times."""
     schema = pa.schema([("number", pa.int32()), ("at", pa.timestamp("us", "UTC")), ("event", pa.string())])
-    columns = list(zip(*rows, strict=True)) or [[], [], []]
+    columns = list(zip(*rows, strict=True)) or [(), (), ()]
     hidden = path.with_name(f".{path.name}")  # the source reads no file whose name begins with a dot
     pq.write_table(pa.table([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema=schema), hidden)
     os.utime(hidden, (1_700_000_000 + nth, 1_700_000_000 + nth))

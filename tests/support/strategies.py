@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from random import Random
 from typing import Any
 
@@ -20,6 +21,7 @@ from hypothesis import strategies as st
 
 from ensue.language import ast
 from ensue.language.parser import parse_interval
+from ensue.logic.first import NoFirst, first
 from ensue.logic.scope import bindings, has_rounds, singles
 from ensue.rewrite.bottom_up import bottom_up
 
@@ -123,17 +125,29 @@ def _step(rng: Random, depth: int) -> ast.Pattern:
 def _sequence(rng: Random, depth: int) -> ast.Pattern:
     p = _step(rng, depth)
     for _ in range(rng.choice((1, 1, 2))):
-        p = ast.Sequence(p, _step(rng, depth), chance(rng, 3), _interval(rng))
+        after = _step(rng, depth)
+        p = ast.Sequence(p, after, _link(rng, after), _interval(rng))
     return p
 
 
+def _link(rng: Random, after: ast.Pattern) -> ast.Link:
+    """Any link that can stand before the pattern."""
+    link = rng.choice((ast.Link.THEN, ast.Link.THEN, ast.Link.THEN, ast.Link.DIRECTLY, ast.Link.NEXT))
+    with suppress(NoFirst):
+        first(after)
+        return link
+    return ast.Link.THEN if link is ast.Link.NEXT else link
+
+
 def _not_between(rng: Random, depth: int) -> ast.Pattern:
-    return ast.NotBetween(_step(rng, depth), _skeleton(rng, rng.randrange(depth + 1)), _step(rng, depth))
+    absent = _skeleton(rng, rng.randrange(depth + 1))
+    return ast.NotBetween(_step(rng, depth), absent, _step(rng, depth), _interval(rng))
 
 
 def _iteration(rng: Random, depth: int) -> ast.Pattern:
     low, high = rng.choice(((1, None), (1, None), (1, None), (1, 1), (2, 2), (1, 2), (2, None), (2, 3)))
-    return ast.Iteration(_skeleton(rng, depth), low, high, chance(rng, 3), _interval(rng))
+    body = _skeleton(rng, depth)
+    return ast.Iteration(body, low, high, _link(rng, body), _interval(rng))
 
 
 def _or(rng: Random, depth: int) -> ast.Pattern:
@@ -158,7 +172,8 @@ def _like(rng: Random, p: ast.Pattern) -> ast.Pattern:
         f.name: _like(rng, part) for f in dataclasses.fields(p) if isinstance(part := getattr(p, f.name), ast.Pattern)
     }
     if isinstance(p, ast.Sequence | ast.Iteration) and chance(rng, 2):
-        changes |= {"contiguous": not p.contiguous, "gap": _interval(rng)}
+        after = changes["right" if isinstance(p, ast.Sequence) else "body"]
+        changes |= {"link": _link(rng, after), "gap": _interval(rng)}
     if isinstance(p, ast.Optional):
         return ast.Optional(changes["body"])
     p = dataclasses.replace(p, **changes)
@@ -221,14 +236,12 @@ class _Around:
 
 def _with_filters(rng: Random, p: ast.Pattern, around: _Around) -> ast.Pattern:
     """The same pattern with filters here and there."""
-    made = dataclasses.replace(
-        p,
-        **{
-            f.name: _with_filters(rng, part, around.inside(p, f.name))
-            for f in dataclasses.fields(p)
-            if isinstance(part := getattr(p, f.name), ast.Pattern)
-        },
-    )
+    parts: dict[str, Any] = {
+        f.name: _with_filters(rng, part, around.inside(p, f.name))
+        for f in dataclasses.fields(p)
+        if isinstance(part := getattr(p, f.name), ast.Pattern)
+    }
+    made = dataclasses.replace(p, **parts)
     own = bindings(p)
     names = list(dict.fromkeys([*own, *sorted(around.single)]))
     if isinstance(p, ast.Optional) or not names or not chance(rng, 3 if around.lasts else 5):

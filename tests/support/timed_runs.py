@@ -9,7 +9,7 @@ the largest bound and two show all that automata with whole bounds can do.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -168,7 +168,7 @@ def shortest_differing(automaton: Automaton, length: int, most: int, *, read: bo
                     a, b = after(t, dict(pair.clocks[0]), event), after(u, dict(pair.clocks[1]), event)
                     if a is None or b is None:
                         continue
-                    counted = resets(t) ^ resets(u)
+                    counted: Set[str] = resets(t) ^ resets(u)
                     if read:
                         ends = (t.target, u.target)
                         counted = {c for c in counted if all(asked_later(automaton, s, c) for s in ends)}

@@ -23,4 +23,4 @@ def test_options_of_spark_are_for_data_frames(option):
 
 def test_late_events_are_those_of_a_stream():
     with pytest.raises(ensue.DataError, match="give a streaming DataFrame, not list"):
-        QUERY.late(EVENTS)
+        QUERY.late(EVENTS)  # type: ignore[arg-type]

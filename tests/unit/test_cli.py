@@ -1,4 +1,4 @@
-"""The command line, run as people run it: in a process of its own."""
+"""The command line: nearly all of it within this process, and what only a process has in one of its own."""
 
 import io
 import json
@@ -13,6 +13,7 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
+from command_line import run_here, run_in_a_process
 
 import ensue
 from ensue import cli
@@ -44,11 +45,8 @@ def folder(tmp_path, monkeypatch):
 
 
 def command(*arguments, input=b""):
-    environment = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1"}
-    done = subprocess.run(
-        [sys.executable, "-m", "ensue.cli", *arguments], input=input, capture_output=True, env=environment, check=False
-    )
-    return done.returncode, done.stdout, done.stderr.decode()
+    done = run_here(*arguments, input=input)
+    return done.code, done.out, done.err.decode()
 
 
 def words(text):
@@ -108,6 +106,23 @@ def test_run_shows_a_table(folder):
     code, shown, told = command("run", "good.sql", "--input", "events.parquet")
     assert (code, told) == (0, "")
     assert shown.decode() == repr(ensue.match(TABLE, TEXT)) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "input"),
+    [
+        (["run", "good.sql", "-i", "-", "-o", "-", "--format", "parquet"], "events.parquet"),
+        (["run", "good.sql", "-i", "mixed.parquet", "-o", "-"], None),
+        (["run", "bad.sql", "-i", "events.parquet"], None),
+        (["run", "good.sql"], None),
+    ],
+    ids=["standard input and output", "a note", "a wrong query", "wrong usage"],
+)
+def test_a_process_of_its_own_says_the_same(folder, arguments, input):
+    """Bytes in and out, notes, exit codes: as a shell sees them."""
+    pa.parquet.write_table(TABLE.take(pa.array([1, 0, 2])), "mixed.parquet")
+    data = (folder / input).read_bytes() if input else b""
+    assert run_in_a_process(*arguments, input=data) == run_here(*arguments, input=data)
 
 
 def test_run_into_parquet(folder):
@@ -265,41 +280,6 @@ def test_an_existing_output_is_left_alone_where_the_query_is_wrong(folder):
 
 
 # ---------------------------------------------------------------- on Spark
-
-TIMED = "SELECT x, y.v FROM S WHERE A AS x ; B AS y WITHIN 5 s"
-SPARK = ["--engine", "spark", "--master", "local[2]", "--unit", "s"]
-
-
-def test_spark_gives_one_file_in_the_order_of_ends(folder):
-    """A folder of files in, and the file that the other engines write."""
-    Path("parts").mkdir()
-    for i in (2, 0, 1):
-        pa.csv.write_csv(TABLE.slice(i, 1), f"parts/{i}.csv")
-    Path("timed.sql").write_text(TIMED)
-    code, shown, told = command("run", "timed.sql", "-i", "parts", *SPARK, "-o", "matches.jsonl")
-    assert (code, shown, told) == (0, b"", "2 matches in matches.jsonl\n")
-    assert [json.loads(line) for line in Path("matches.jsonl").read_text().splitlines()] == JSON
-
-
-def test_explain_on_spark(folder):
-    Path("timed.sql").write_text(TIMED)
-    code, shown, told = command("explain", "timed.sql", "-i", "events.parquet", *SPARK)
-    assert (code, told) == (0, "")
-    assert shown.decode().startswith(ensue.query(TIMED).explain() + "\nspark\n  runs          batch\n")
-    assert "in the JVM    A, B\n" in shown.decode()
-    assert "spark's plan\n" in shown.decode()
-
-
-def test_what_goes_wrong_on_spark_is_told_without_a_trace(folder):
-    pa.parquet.write_table(pa.table({"time": [1, None], "type": ["A", "B"], "v": [1, 2]}), "null.parquet")
-    Path("timed.sql").write_text(TIMED)
-    Path("matches.csv").write_text("old\n")
-    code, shown, told = command("run", "timed.sql", "-i", "null.parquet", *SPARK, "-o", "matches.csv")
-    assert (code, shown) == (1, b"")
-    assert told == (
-        "error: the time column 'time' has a NULL value: an event without a time has no place in the stream\n"
-    )
-    assert Path("matches.csv").read_text() == "old\n"
 
 
 @pytest.mark.parametrize(

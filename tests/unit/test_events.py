@@ -307,7 +307,7 @@ def test_no_time():
         {"start_time": 0, "end_time": 2, "x_v": 0, "y_v": 2},
     ]
     message = refused(stream, WITHIN + "5 s", time=None)
-    assert message == "the query compares times, but time=None gives the events none: name the time column"
+    assert message == "the query compares times, but with time=None events have no time: name the time column"
 
 
 def test_no_time_keeps_the_order_of_the_rows():
@@ -352,13 +352,13 @@ def test_text_that_is_no_time():
 
 def test_text_with_and_without_zones():
     message = refused(timed(["2024-01-31 12:00", "2024-01-31 12:00Z"]))
-    assert message.endswith("has some times with a zone and some without: give all of them one")
+    assert message.endswith("has some times with a zone and some without: give all of them a zone")
 
 
 def test_rows_with_and_without_zones():
     times = [datetime(2024, 1, 1), datetime(2024, 1, 1, tzinfo=UTC)]
     message = refused([{"time": t, "type": "A"} for t in times], "SELECT * FROM S WHERE A")
-    assert message.endswith("has some times in a zone and some in none: give all of them one")
+    assert message.endswith("has some times with a zone and some without: give all of them a zone")
 
 
 @pytest.mark.parametrize(
@@ -390,7 +390,7 @@ def test_null_times():
 def test_missing_time_column():
     assert refused([{"timestamp": 1, "type": "A"}]) == (
         "there is no time column 'time': did you mean 'timestamp'?\n"
-        "  name the time column with time='...', or take rows in the order they have with time=None"
+        "  name the time column with time='...', or keep the order of the rows with time=None"
     )
     assert "there is no time column 'when': the columns are time, type, v\n" in refused(ROWS, time="when")
 
@@ -511,7 +511,7 @@ def test_empty_stream(events):
 def test_empty_list_has_no_columns():
     assert refused([]) == (
         "there is no time column 'time': the events have no columns\n"
-        "  name the time column with time='...', or take rows in the order they have with time=None"
+        "  name the time column with time='...', or keep the order of the rows with time=None"
     )
 
 
@@ -556,13 +556,13 @@ def test_a_value_that_arrow_cannot_hold(value):
 
 
 def test_options_are_texts():
-    assert refused(ROWS, time=1) == "time= takes a text, not 1"
+    assert refused(ROWS, time=1) == "time= takes a string, not 1"
 
 
 def test_a_query_object_is_a_query_too():
     assert len(ensue.match(ROWS, ensue.query(ASK))) == 1
     with pytest.raises(TypeError, match="a query is a text"):
-        ensue.query(None)
+        ensue.query(None)  # type: ignore[arg-type]
 
 
 def test_values_of_a_column_in_chunks():

@@ -69,6 +69,7 @@ def test_heavy_libraries_stay_in_their_places(path):
     assert not used & {"pandas", "polars"} or name == "results/matches.py"
     assert "lark" not in used or name in ("language/parser.py", "language/syntax_errors.py")
     assert not used & {"typer", "rich"} or name == "cli.py"
+    assert "pygments" not in used or name == "language/highlighting.py"
 
 
 #: The rooms of the house in the order of the pipeline: each imports only from those above it.

@@ -1,4 +1,4 @@
-"""A deterministic automaton over a stream: one run, which says of each event whether a match ends there."""
+"""Runs a deterministic automaton over a stream: a single run says for each event whether a match ends there."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from ensue.plan.detector_automaton import deterministic
 class Detector:
     """The deterministic automaton with registers of a query, or of a pattern, that has a window in events.
 
-    It says what `Query.detect` says, as the theory has it: a single run, in which one transition fits each event, and a
-    fixed number of registers (Alevizos et al., theorem 14). The automaton may be exponentially large in the window, and
-    is refused then. It is run in plain Python: for long streams there is `Query.detect`.
+    It gives the same answer as `Query.detect`, in the way of the theory: with a single run, in which each event takes
+    exactly one transition, and with a fixed number of registers (Alevizos et al., theorem 14). The automaton may be
+    exponentially large in the window; then it is refused. It runs in plain Python: use `Query.detect` for long streams.
 
     >>> detector = Detector.of("(A AS x ; B AS y) FILTER y.v > x.v WITHIN 3 EVENTS")
     >>> detector.automaton.size, detector.automaton.registers
@@ -42,17 +42,17 @@ class Detector:
 
     @classmethod
     def of(cls, query: str | Query) -> Detector:
-        """Of a query made with `ensue.query`, or of the text of a pattern."""
+        """Makes the detector of a query that was made with `ensue.query`, or of the text of a pattern."""
         if isinstance(query, str):
             tree = ast.Query(None, ("S",), parse_pattern(query))
             query = Query(print_query(tree), tree)
         made = cls(query)
-        _ = made.automaton  # what cannot be made is told here
+        _ = made.automaton  # builds the automaton, so that an error comes here
         return made
 
     @cached_property
     def automaton(self) -> DeterministicAutomaton:
-        """That of one partition, where the query has partitions."""
+        """The automaton; if the query has partitions, each of them runs it separately."""
         return deterministic(check(self.query.ast, self.query.text))
 
     def detect(
@@ -64,7 +64,7 @@ class Detector:
         unit: str | None = None,
         tiebreak: str | None = None,
     ) -> list[tuple[int, ...] | None]:
-        """For each event the positions of those that took part in a match that ends there; None where none ends."""
+        """For each event: the positions of the events in the matches that end there, or None if no match does."""
         query = self.query.ast
         stream = read_events(events, query.streams, time=time, type=type, unit=unit, tiebreak=tiebreak)
         check(query, self.query.text, stream.schema)
@@ -83,7 +83,7 @@ class Detector:
 
 
 class Run:
-    """The one run of a deterministic automaton: its state, and what its registers hold."""
+    """The single run of a deterministic automaton: its state and the contents of its registers."""
 
     def __init__(self, automaton: DeterministicAutomaton, at: EventConditions) -> None:
         self._automaton = automaton
@@ -92,7 +92,7 @@ class Run:
         self.stored: dict[Register, Any] = {}
 
     def fitting(self, k: int) -> list[Step]:
-        """The transitions that fit the event: never more than one."""
+        """The transitions whose conditions the event satisfies: exactly one, unless numbers have no common order."""
         return [
             s
             for s in self._automaton.outgoing[self.state]
@@ -101,12 +101,12 @@ class Run:
         ]
 
     def step(self, k: int) -> tuple[int, ...] | None:
-        """Takes the transition that fits the event; where a match ends, gives how far before it what took part lies."""
+        """Takes the transition for the event; if a match ends, returns how far back each event that took part is."""
         fitting = self.fitting(k)
-        if len(fitting) != 1:  # the order of values that rules out the others is not one of these
+        if len(fitting) != 1:  # the automaton was built for one order of all values, which these values do not have
             raise EngineError(
-                "whole numbers beyond 2^53 are compared with floats and with each other, which no order of both fits: "
-                "Query.detect takes them"
+                "whole numbers beyond 2^53 are compared with floats and with each other, which fits no common order of "
+                "values: use Query.detect"
             )
         step = fitting[0]
         self.stored = {

@@ -1,4 +1,4 @@
-"""What the conditions of an automaton come to at one event, by the reference: for automata run in plain Python."""
+"""Evaluates the conditions of an automaton at one event with the reference, for automata that run in plain Python."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ensue.data.events import EventStream
 from ensue.engines.reference.expressions import Events, Expressions, Scope, binary
 from ensue.language import ast
 
-#: What a register holds before anything is stored in it.
+#: The content of an empty register.
 NOTHING = object()
 
 
 class EventConditions:
-    """Guards, values and checks over the events of a stream, each looked at once."""
+    """Guards, values and checks over the events of a stream; each test and value is computed once."""
 
     def __init__(self, stream: EventStream, substreams: Sequence[Sequence[int]]) -> None:
         self._stream = stream
@@ -38,7 +38,7 @@ class EventConditions:
         return self._truth[p, k]
 
     def value(self, e: ast.Expression | None, k: int) -> Any:
-        """What the expression, over bare attributes, gives at the event; without one, the event's time."""
+        """The value of the expression, over bare attributes, at the event; without an expression, the event's time."""
         if e is None:
             return int(self._stream.times[k])
         if (e, k) not in self._values:
@@ -46,7 +46,7 @@ class EventConditions:
         return self._values[e, k]
 
     def passes(self, c: Condition, stored: Mapping[Register, Any], k: int) -> bool:
-        """Whether a check holds of what the registers hold."""
+        """Whether a check holds for these contents of the registers; a check of an empty register holds."""
         if not c.registers <= stored.keys():
             return True
         if isinstance(c, Holds):

@@ -1,4 +1,4 @@
-"""Automata that accept or refuse whole streams, and the operations under which they are closed."""
+"""Automata that accept or reject whole streams, and the operations under which they are closed."""
 
 from __future__ import annotations
 
@@ -21,57 +21,57 @@ from ensue.language.parser import parse_pattern
 
 @dataclass(frozen=True)
 class Recogniser:
-    """An automaton without its marks: what counts is whether a run takes all events."""
+    """An automaton without marks: it accepts a stream if one of its runs takes all events."""
 
     automaton: Automaton
 
     @classmethod
     def of(cls, pattern: str) -> Recogniser:
-        """The streams that are one complex event of the pattern, from the first event to the last."""
+        """Accepts the streams that, from the first event to the last, are one complex event of the pattern."""
         automaton = pruned(shared(build(parse_pattern(pattern))))
         if machines_of(predicates_of(t.guard for t in automaton.transitions)):
-            raise EngineError("a selector inside a pattern depends on what came before: it has no automaton of its own")
+            raise EngineError("a selector inside a pattern depends on earlier events: it has no automaton of its own")
         return cls(project.construct(automaton, NO_MARKS))
 
     @property
     def unary(self) -> bool:
-        """Whether it asks something of one event at a time."""
+        """Whether every condition of the automaton concerns one event."""
         return not self.automaton.registers
 
     def __or__(self, other: Recogniser) -> Recogniser:
-        """What one of the two accepts."""
+        """Accepts the streams that one of the two accepts."""
         return Recogniser(or_.construct(self.automaton, other.automaton))
 
     def __and__(self, other: Recogniser) -> Recogniser:
-        """What both accept."""
+        """Accepts the streams that both accept."""
         return Recogniser(intersection.construct(*apart(self.automaton, other.automaton)))
 
     def then(self, other: Recogniser) -> Recogniser:
-        """A stream that this accepts, and directly after it one that the other accepts."""
+        """Accepts a stream that this one accepts, directly followed by a stream that the other accepts."""
         return Recogniser(sequence.construct(self.automaton, other.automaton, contiguous=True))
 
     def repeated(self) -> Recogniser:
-        """One stream or more that this accepts, each directly after the other."""
+        """Accepts one or more streams that this one accepts, each directly after the other."""
         return Recogniser(iteration_.construct(self.automaton, 1, None, contiguous=True))
 
     def determinised(self) -> Recogniser:
-        """The same with one run at most over every stream, by the subset construction over classes of events."""
+        """Accepts the same streams with at most one run each, by the subset construction over classes of events."""
         return Recogniser(self._determinised(accepting=True))
 
     def __invert__(self) -> Recogniser:
-        """The streams of one event or more that this does not accept."""
+        """Accepts the streams of one or more events that this one does not accept."""
         return Recogniser(self._determinised(accepting=False))
 
     def _determinised(self, *, accepting: bool) -> Automaton:
         if not self.unary:
             raise EngineError(
                 "automata with registers are not closed under complement and determinisation: with k registers, a "
-                "deterministic one cannot remember k + 1 events that may each be compared with one to come"
+                "deterministic automaton cannot store k + 1 events that may each be compared with a later one"
             )
         p = self.automaton
         predicates = predicates_of(t.guard for t in p.transitions)
         if len(predicates) > MAX_PREDICATES:
-            raise EngineError(f"determinising tells all combinations apart of at most {MAX_PREDICATES} conditions")
+            raise EngineError(f"determinising distinguishes all combinations of at most {MAX_PREDICATES} conditions")
         start: tuple[bool, frozenset[int]] = (True, frozenset({0}))
         made = Builder(start)
         seen, waiting = {start}, [start]
@@ -87,7 +87,7 @@ class Recogniser:
         return made.build()
 
     def accepts(self, events: Any, *, unit: str | None = None) -> bool:
-        """Whether a run takes all events, which have the columns `time` and `type`; `unit` is that of whole times."""
+        """Whether a run takes all events, which have the columns `time` and `type`; `unit` is for integer times."""
         stream = read_events(events, ("S",), unit=unit)
         return _Runs(self.automaton, stream).accepted() if len(stream) else False
 
@@ -96,7 +96,7 @@ _Stored = frozenset[tuple[str, Any]]
 
 
 class _Runs:
-    """All runs of an automaton over one stream, by their states and what they have stored."""
+    """All runs of an automaton over one stream; runs with equal states and registers are one."""
 
     def __init__(self, automaton: Automaton, stream: EventStream) -> None:
         self._automaton = automaton
@@ -116,7 +116,7 @@ class _Runs:
         return any(state in self._automaton.finals for state, _ in open_)
 
     def _after(self, stored: _Stored, actions: Any, k: int) -> _Stored | None:
-        """What is stored after the actions; None where a check fails."""
+        """The contents of the registers after the actions; None if a check fails."""
         before = dict(stored)
         if not all(self._at.passes(c, before, k) for c in conditions_of(actions)):
             return None

@@ -1,7 +1,7 @@
-"""Whether two runs can give the same complex event and do other things with their registers.
+"""Decides whether two runs can give the same complex event although they use their registers differently.
 
-Determinisation makes one of all runs that mark and store alike. Where runs that mark alike have stored or checked
-differently and end together, what they report may be the same complex event, and has to be compared.
+Determinisation merges all runs with equal marks and equal register actions. If runs with equal marks but different
+register actions end together, they may report the same complex event, so the reported matches must be compared.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from ensue.automata.predicates import conjunction
 
 
 def is_ambiguous(automaton: Automaton) -> bool:
-    """By stepping over all pairs of states that runs with one history of marks can be in.
+    """Explores all pairs of states in which two runs with the same history of marks can be.
 
     >>> from ensue.automata.build import build
     >>> from ensue.language.parser import parse_pattern

@@ -11,13 +11,13 @@ from ensue.automata.model import Automaton, Marks, Transition
 from ensue.automata.predicates import Guard, Predicate, cells, print_guard
 from ensue.automata.registers import Actions, conditions_of, writes_of
 
-#: Beyond so many conditions or states the determinised automaton is no longer something to read.
+#: With more conditions or states than this, the determinised automaton is too long to read.
 _MOST_PREDICATES = 6
 _MOST_SUBSETS = 30
 
 
 def print_automaton(automaton: Automaton) -> list[str]:
-    """One line a transition; the final states are starred.
+    """One line for each transition; final states have a star.
 
     >>> from ensue.automata.build import build
     >>> from ensue.language.parser import parse_pattern
@@ -54,7 +54,7 @@ def print_determinised(
 ) -> list[str]:
     """The subsets that runs can be in, and what each class of events does to them."""
     if len(predicates) > _MOST_PREDICATES:
-        return [f"not shown: {len(predicates)} conditions tell too many classes of events apart"]
+        return [f"not shown: {len(predicates)} conditions distinguish too many classes of events"]
     determinizer = Determinizer(automaton, predicates, marks, actions)
     bit = {p: 1 << k for k, p in enumerate(predicates)}
     start: Subset = frozenset({0})
@@ -77,7 +77,7 @@ def print_determinised(
 
 
 def _marks(marks: Marks) -> str:
-    """The variables; those that were put in for a condition are shown by their number."""
+    """The variables as text; variables that a rewrite introduced for a condition are shown as numbers."""
     ours = {x: "(compared only)" if x == HIDDEN else f"#{x[1:]}" for x in marks if x.startswith("\0")}
     return ", ".join(sorted(ours.get(x, x) for x in marks))
 
@@ -87,7 +87,7 @@ def _subset(subset: Subset) -> str:
 
 
 def print_deterministic(automaton: DeterministicAutomaton) -> list[str]:
-    """One line a transition. Where a match ends, the target is starred and it is said which events took part.
+    """One line for each transition. If a match ends, the target has a star, and the line says which events took part.
 
     0 is the event of the transition and -1 the one before it; `$1.2` is value 1 of the event two before it.
     """

@@ -1,8 +1,9 @@
-"""The deterministic register automaton of a windowed pattern: over every event one transition is taken.
+"""The deterministic register automaton of a windowed pattern: every event takes exactly one transition.
 
-It is that of Alevizos et al., definition 10, with two changes that the union of matches asks for. Its registers move: a
-register `$1.3` holds value 1 of the event three before the next one, so that a new run does not overwrite what an older
-one has stored. And a final state says which of the last events took part in a match that ends there.
+It is the automaton of Alevizos et al., definition 10, with two changes that the union of matches needs. First, values
+shift from register to register with every event: `$1.3` holds value 1 of the event of age 3, where the last event has
+age 1, so that a new run does not overwrite what an older run has stored. Second, a final state says which of the last
+events took part in a match that ends there.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from ensue.automata.predicates import Guard
 from ensue.automata.registers import Condition, Register, Store
 from ensue.language import ast
 
-#: What some checks of registers must come to; FALSE is also where a NULL leaves it open.
+#: The required results of some register checks; False also stands for a result that is unknown because of a NULL.
 Outcomes = frozenset[tuple[Condition, bool]]
 
 
 @dataclass(frozen=True)
 class Copy:
-    """Stores what another register holds."""
+    """Stores the content of another register."""
 
     register: Register
     source: Register
@@ -37,9 +38,9 @@ Write = Store | Copy
 
 @dataclass(frozen=True)
 class Step:
-    """From `source` to `target` where the guard holds and the checks come out so.
+    """A transition from `source` to `target`, taken if the guard holds and the checks have these outcomes.
 
-    All that is stored is read before anything is written. `marks` are those of the runs that go on or end here.
+    All registers are read before any is written. `marks` are the marks of all runs that continue or end here.
     """
 
     source: int
@@ -52,9 +53,9 @@ class Step:
 
 @dataclass(frozen=True)
 class DeterministicAutomaton:
-    """States are 0 .. size - 1, and 0 is initial. The steps of a state exclude each other, and one of them is taken.
+    """States are 0 .. size - 1, and 0 is initial. The steps of a state exclude each other, and one always applies.
 
-    `ends` has the final states: with how many events before the last one those lie that took part.
+    `ends` maps each final state to the events that took part, each as its distance back from the last event.
     """
 
     size: int
@@ -70,20 +71,20 @@ class DeterministicAutomaton:
 
     @property
     def registers(self) -> list[Register]:
-        """The registers that it writes, in order."""
+        """The registers that the automaton writes, in order."""
         return sorted({w.register for s in self.steps for w in s.writes}, key=lambda r: (len(r), r))
 
 
 def register(value: int, age: int) -> Register:
-    """The register of a value of the event so many before the next one: 1 is the last event."""
+    """The register for a value of the event of this age; the last event has age 1."""
     return f"${value}.{age}"
 
 
 def age(of: Register) -> int:
-    """How many events before the next one that is of which the register holds a value."""
+    """The age of the event whose value the register holds; the last event has age 1."""
     return int(of.partition(".")[2])
 
 
 def values_of(stores: Iterable[Store]) -> list[ast.Expression | None]:
-    """What is stored, each once, in a fixed order; None is the time."""
+    """The distinct expressions that are stored, in a fixed order; None stands for the time."""
     return list(dict.fromkeys(s.value for s in sorted(stores, key=str)))

@@ -1,11 +1,11 @@
-"""Determinisation on the fly: what an event of a class does to all open runs at once, worked out when first needed.
+"""Determinisation on the fly: computes what an event of a class does to all open runs at once, when first needed.
 
-A *subset* is a set of automaton states that all runs with one start and one history of marks are in (the subset
-construction, Garcia and Riveros, appendix B, without clocks): each start and history has one subset, so nothing is
-reported twice. A *configuration* is the tuple of subsets that have open runs; the evaluator keeps one collection of
-partial matches, a slot, for each. What runs do with registers tells them apart as marks do, so that runs of one subset
-agree in what they have stored. On an event of some class every configuration makes the same *program*: which slots
-are extended with which marks, which are joined, what is reported, and the configuration after it.
+A *subset* is the set of automaton states of all runs with the same start and the same history of marks (the subset
+construction, Garcia and Riveros, appendix B, without clocks). Each start and history has exactly one subset, so no
+match is reported twice. A *configuration* is the tuple of subsets that have open runs; the evaluator keeps one
+collection of partial matches, a slot, for each. Register actions distinguish runs just as marks do, so all runs of one
+subset have stored in the same way. A configuration and a class of events determine a *program*: which slots are
+extended with which marks, which are joined, what is reported, and which configuration follows.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ START = -1
 
 @dataclass(frozen=True)
 class Move:
-    """The runs of slot `source` (or new ones), extended with a mark; mark 0 leaves the event out.
+    """Extends the runs of slot `source`, or new runs, with a mark; mark 0 leaves the event unmarked.
 
-    `action` is what is done with their registers; 0 is nothing.
+    `action` is the number of the actions on their registers; 0 means none.
     """
 
     source: int
@@ -39,7 +39,7 @@ class Move:
 
 @dataclass(frozen=True)
 class Program:
-    """What one event does: the next configuration, the moves into each of its slots, and the reported moves."""
+    """What one event does: the next configuration, the moves into each of its slots, and the moves that end matches."""
 
     after: Configuration
     slots: tuple[tuple[int, tuple[Move, ...]], ...]  # only the slots that change
@@ -47,7 +47,7 @@ class Program:
 
 
 class Determinizer:
-    """Computes programs. Classes are given as words: bit `k` says whether predicate `k` holds."""
+    """Computes programs. A class of events is a bit mask: bit `k` says whether predicate `k` holds."""
 
     def __init__(
         self,
@@ -91,14 +91,14 @@ class Determinizer:
         same = following == configuration
         slots = []
         for slot, subset in enumerate(following):
-            # Runs that stay as they are come first: what this event adds is put in front of them.
+            # Runs that do not change come first: what this event adds is put in front of them.
             moves = tuple(sorted(targets[subset], key=lambda m: (m.mark != 0 or m.source == START, m.source, m.action)))
             if not (same and moves == (Move(slot, 0),)):
                 slots.append((slot, moves))
         return Program(following, tuple(slots), tuple(reported))
 
     def step(self, subset: Subset, word: int) -> list[tuple[int, int, Subset, bool]]:
-        """For each set of marks and actions: the states from which a run can go on, and whether one ends."""
+        """For each set of marks and actions: the reached states that can continue, and whether a run ends."""
         key = (subset, word)
         if key not in self._steps:
             reached: dict[tuple[int, int], set[int]] = defaultdict(set)
@@ -121,5 +121,5 @@ class Determinizer:
         return True
 
     def forget(self) -> None:
-        """Drops what was worked out; it is worked out again when needed."""
+        """Drops the computed steps; they are computed again when needed."""
         self._steps.clear()

@@ -1,9 +1,9 @@
-"""A condition over what was stored and what the event brings, as instructions that a kernel steps through.
+"""Compiles a condition over stored values and values of the event into instructions for a kernel.
 
     $1 + 5 < v OR $2 <> name        with $1 and $2 in registers, v and name of the event
 
-What concerns the event alone, however it is made up, is evaluated once a batch and comes as a column: a *term*. So
-instructions are only needed for what joins events: arithmetic, comparisons, AND, OR, NOT, and a few functions.
+A part that concerns only the event, however complex, is evaluated once per batch as a column, which is called a *term*.
+So instructions are needed only for what combines events: arithmetic, comparisons, AND, OR, NOT, and a few functions.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from ensue.logic.types import Typing
 
 
 class Op(IntEnum):
-    """What an instruction does. Those of whole numbers and those of floats come in pairs, in this order."""
+    """What an instruction does. Instructions on numbers come in pairs: first for whole numbers, then for floats."""
 
-    STORED, STORED_FLOAT = 0, 1  # of a register
-    TERM, TERM_FLOAT = 2, 3  # of the event
+    STORED, STORED_FLOAT = 0, 1  # loads a register
+    TERM, TERM_FLOAT = 2, 3  # loads a value of the event
     WHOLE, FLOAT = 4, 5  # a constant
     ADD, ADD_FLOAT = 6, 7
     SUBTRACT, SUBTRACT_FLOAT = 8, 9
@@ -45,7 +45,7 @@ class Op(IntEnum):
 
 @dataclass(frozen=True)
 class Instruction:
-    """Writes the result into the place of its own number; `left` and `right` are places, or say what is loaded."""
+    """Writes its result to the place of its own number; `left` and `right` are places of operands, or what to load."""
 
     op: Op
     left: int = 0
@@ -53,7 +53,7 @@ class Instruction:
 
 
 class NoInstruction(Exception):
-    """A part that no instruction computes."""
+    """Raised for a part that no instruction can compute."""
 
     def __init__(self, part: ast.Expression, what: str) -> None:
         self.part = part
@@ -62,7 +62,7 @@ class NoInstruction(Exception):
 
 @dataclass
 class Formula:
-    """The instructions of a condition; the last one's result is the condition's."""
+    """The instructions of a condition; the result of the last one is the value of the condition."""
 
     code: list[Instruction] = field(default_factory=list)
     registers: list[Register] = field(default_factory=list)
@@ -72,7 +72,7 @@ class Formula:
 
 
 def formula_of(condition: Holds, stored: Mapping[Register, ast.Expression], schema: Schema | None) -> Formula:
-    """`stored` says what each register holds, as an expression over bare attributes."""
+    """Compiles a condition; `stored` gives the content of each register, as an expression over bare attributes."""
     compiler = _Compiler(stored, Typing(schema))
     _, kind = compiler.place(condition.condition)
     assert kind in (Kind.BOOLEAN, Kind.NULL) or schema is None, "a filter is TRUE or FALSE"
@@ -80,7 +80,7 @@ def formula_of(condition: Holds, stored: Mapping[Register, ast.Expression], sche
 
 
 _T = TypeVar("_T")
-_Placed = tuple[int, Kind]  # where a value is, and of what kind it is: times are whole numbers of nanoseconds
+_Placed = tuple[int, Kind]  # the place and the kind of a value; times are whole numbers of nanoseconds
 _ARITHMETIC = {"+": Op.ADD, "-": Op.SUBTRACT, "*": Op.MULTIPLY, "%": Op.REMAINDER}
 _COMPARE = {"=": Op.EQUAL, "<>": Op.UNEQUAL, "<": Op.LESS, "<=": Op.AT_MOST, ">": Op.LESS, ">=": Op.AT_MOST}
 _ROUNDING = {"floor": Op.FLOOR, "ceil": Op.CEILING}
@@ -134,10 +134,10 @@ class _Compiler:
                 return found if whole else (self._add(_ROUNDING[e.function], found), Kind.FLOAT)
             case ast.Call(function="sqrt", arguments=(argument,)):
                 return self._add(Op.ROOT, self._as_float(self._number(argument))), Kind.FLOAT
-        raise NoInstruction(e, f"{e.function}(...)" if isinstance(e, ast.Call) else "texts put together or compared")
+        raise NoInstruction(e, f"{e.function}(...)" if isinstance(e, ast.Call) else "string operations")
 
     def _alone(self, e: ast.Expression) -> _Placed:
-        """What needs nothing that is stored: a constant, or a column of the event's own."""
+        """Places a part that uses no register: a constant, or a column of the event."""
         if isinstance(e, ast.Literal) and isinstance(e.value, int):  # TRUE and FALSE too
             place = self._add(Op.WHOLE, (_numbered(self.made.whole, int(e.value)), Kind.INTEGER))
             return place, Kind.BOOLEAN if isinstance(e.value, bool) else Kind.INTEGER
@@ -157,7 +157,7 @@ class _Compiler:
         return found
 
     def _paired(self, op: Op, *operands: _Placed) -> _Placed:
-        """An operation on numbers: on floats, if one of them is one."""
+        """Adds an operation on numbers: the one on floats, if an operand is a float."""
         if any(kind is Kind.FLOAT for _, kind in operands):
             return self._add(Op(op + 1), *(self._as_float(o) for o in operands)), Kind.FLOAT
         return self._add(op, *operands), Kind.INTEGER
@@ -168,7 +168,7 @@ class _Compiler:
     def _compared(self, e: ast.Expression, operator: str, left: _Placed, right: _Placed) -> _Placed:
         texts = {left[1], right[1]} & {Kind.STRING}
         if texts and operator not in ("=", "<>"):
-            raise NoInstruction(e, "the order of texts")  # their numbers are in no order
+            raise NoInstruction(e, "the order of strings")  # the numbers that stand for strings are in no order
         if operator in (">", ">="):
             left, right = right, left
         return self._paired(_COMPARE[operator], left, right)[0], Kind.BOOLEAN
@@ -189,10 +189,10 @@ class _Compiler:
 
 
 def kind_of(e: ast.Expression, typing: Typing) -> Kind:
-    """As what a value is computed with: times and durations are whole numbers of nanoseconds."""
+    """The kind as which a value is computed: times and durations are whole numbers of nanoseconds."""
     found = typing.infer(e)
     if found is None:
-        return Kind.FLOAT  # no schema: nothing is run, and nothing is refused for a type
+        return Kind.FLOAT  # without a schema, nothing is run and nothing is refused for its type
     if found.kind is Kind.OTHER or pa.types.is_uint64(found.arrow):
         raise NoInstruction(e, f"values of type {found}")
     if typing.has_long_decimals(e):

@@ -1,4 +1,4 @@
-"""Tests that always go together are one test: fewer predicates, so fewer classes of events."""
+"""Fuses tests that always occur together into one test: fewer predicates give fewer classes of events."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ensue.language import ast
 
 
 def fuse_tests(automaton: Automaton) -> Automaton:
-    """The automaton with one test for all that occur in the same guards, and only as what must hold.
+    """The automaton with one test in place of all tests that occur in the same guards and are never negated.
 
     >>> from ensue.automata.build import build
     >>> from ensue.automata.automaton_printer import print_automaton

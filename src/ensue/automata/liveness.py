@@ -1,6 +1,9 @@
-"""Which registers matter where: what no later check reads is not stored, and runs that differ only in it are one.
+"""Finds which registers matter in which states.
 
-A register is live in a state if some run from there checks it, or stores what depends on it, before it is stored anew.
+Values that no later check reads are not stored, so that runs that differ only in such values become one.
+
+A register is live in a state if some run from there checks it before it is overwritten or cleared. A store that keeps
+the least or the greatest value does not count as overwriting, because its result depends on the old value.
 """
 
 from __future__ import annotations
@@ -32,7 +35,7 @@ _NONE: Registers = frozenset()
 
 @dataclass(frozen=True)
 class Memory:
-    """Of each state: the registers that are live in it, and those in which something is stored on every way to it."""
+    """For each state: the registers that are live in it, and those that every path to it has stored in."""
 
     live: Mapping[int, Registers]
     stored: Mapping[int, Registers]
@@ -43,10 +46,11 @@ def analysed(automaton: Automaton) -> Memory:
 
 
 def shared(automaton: Automaton, is_float: Callable[[ast.Expression], bool] = lambda _: False) -> Automaton:
-    """The automaton with one register for those in which the same is stored everywhere.
+    """The automaton with one register in place of several that always store the same values.
 
-    `x.id = y.id AND x.id = z.id` compares twice with the same value. What is compared with a float somewhere is a float
-    in its register, and compared with whole numbers exactly in another; what is computed with is kept as it is.
+    `x.id = y.id AND x.id = z.id` compares twice with the same value. Two such registers stay separate if only one of
+    them is compared with a float (it holds floats, while the other is compared exactly with whole numbers), or if only
+    one of them is used in a computation (it holds the value unchanged).
     """
     if len(automaton.registers) < 2:
         return automaton
@@ -65,7 +69,7 @@ def shared(automaton: Automaton, is_float: Callable[[ast.Expression], bool] = la
 
 
 def uses_of(automaton: Automaton) -> dict[Register, frozenset[object]]:
-    """What is stored in each register, what it is compared with, and whether it is computed with."""
+    """For each register: the values stored in it, the values it is compared with, and `Holds` if a formula uses it."""
     found: dict[Register, set[object]] = {r: set() for r in automaton.registers}
     for t in automaton.transitions:
         for a in t.actions:
@@ -78,7 +82,7 @@ def uses_of(automaton: Automaton) -> dict[Register, frozenset[object]]:
 
 
 def pruned(automaton: Automaton) -> Automaton:
-    """The automaton without stores that nothing reads and without clearing what is clear.
+    """The automaton without stores that no check reads, checks of empty registers, and clears of empty registers.
 
     >>> from ensue.automata.build import build
     >>> from ensue.automata.automaton_printer import print_automaton
@@ -114,7 +118,7 @@ def pruned(automaton: Automaton) -> Automaton:
 def _settled(
     automaton: Automaton, found: dict[int, Registers], step: Callable[[Transition], tuple[int, Registers]]
 ) -> dict[int, Registers]:
-    """Goes over the transitions until none changes what is found of the state that `step` names."""
+    """Applies `step` to all transitions until nothing changes; `step` returns a state and the state's new registers."""
     changed = True
     while changed:
         changed = False
@@ -136,25 +140,25 @@ def _live(automaton: Automaton) -> dict[int, Registers]:
 
 
 def _read(actions: Iterable[Action]) -> Registers:
-    """The registers that are checked. What is kept if it is less is read too, but only for what counts after that."""
+    """The registers that are checked. Keeping the least value reads a register too, but only for its own new value."""
     return _NONE.union(*(a.registers for a in conditions_of(actions)))
 
 
 def _replaced(actions: Iterable[Action]) -> Registers:
-    """The registers whose value before the transition does not matter after it."""
+    """The registers whose old value the transition overwrites or clears."""
     return frozenset(
         a.register for a in actions if isinstance(a, Clear) or (isinstance(a, Store) and a.keep is Keep.NEW)
     )
 
 
 def _maybe_stored(automaton: Automaton) -> dict[int, Registers]:
-    """What is stored on some way to a state."""
+    """For each state: the registers that some path to it has stored in."""
     found: dict[int, Registers] = defaultdict(lambda: _NONE)
     return _settled(automaton, found, lambda t: (t.target, found[t.target] | _after(found[t.source], t.actions)))
 
 
 def _stored(automaton: Automaton) -> dict[int, Registers]:
-    """What is stored on every way to a state, by shrinking from all registers."""
+    """For each state: the registers that every path to it has stored in, found by shrinking from all registers."""
     found = {0: _NONE, **{t.target: automaton.registers for t in automaton.transitions}}
     return _settled(automaton, found, lambda t: (t.target, found[t.target] & _after(found[t.source], t.actions)))
 
@@ -166,10 +170,10 @@ def _after(before: Registers, actions: Iterable[Action]) -> Registers:
 
 
 def longest_asked(automaton: Automaton, register: Register) -> dict[int, Since | None]:
-    """Of each state from which every run asks for the time since the register: the one that allows the longest.
+    """For each state: the check of the time since the register that allows the longest time to runs from there.
 
-    None is a state from which a run may go on for ever, or end, without asking, or may ask without an upper bound. A
-    run that has waited longer than what is asked for is lost.
+    It is None if a run from the state may end, or overwrite the register, before it checks that time, or if the check
+    has no upper bound. A run that has waited longer than its state's check allows can never end.
     """
     found: dict[int, Since | None] = {}
     changed = True
@@ -210,6 +214,6 @@ def _longer(a: Since | None, b: Since | None) -> Since | None:
 
 
 def allowed(asked: Since) -> tuple[Fraction, bool, str]:
-    """Orders what is asked by the longest time that it allows."""
+    """The sort key of a check of time: the longest time that it allows."""
     assert asked.interval.high is not None
     return asked.interval.high.duration.nanoseconds(), asked.interval.high.inclusive, str(asked)

@@ -1,9 +1,9 @@
 """The one automaton model: complex event automata with symbolic guards, marks, and registers.
 
-A run from position `i` to `j` takes one transition an event. It gives the complex event `(i, j, mu)` where `mu(x)`
+A run from position `i` to `j` takes one transition per event. It gives the complex event `(i, j, mu)` where `mu(x)`
 is the set of positions whose transition marks `x` (Garcia and Riveros, section 4; Grez, chapter 6). Registers are those
 of register match automata (Alevizos et al., definition 5). A clock of a timed automaton is a register that holds the
-time of its last reset. A construction that needs none leaves them out.
+time of its last reset. An automaton that needs no registers has none.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ NO_MARKS: Marks = frozenset()
 
 
 class Label(NamedTuple):
-    """What a transition does with its event: the variables that mark it, and what is done with registers."""
+    """What a transition does with its event: the variables that mark it, and the actions on registers."""
 
     marks: Marks = NO_MARKS
     actions: Actions = NO_ACTIONS
 
     def joined(self, other: Label) -> Label:
-        """Both at the same event."""
+        """The label that does what both labels do, at the same event."""
         return Label(self.marks | other.marks, self.actions | other.actions)
 
 
@@ -53,7 +53,7 @@ class Transition:
         return self.label.actions
 
     def marked(self, marks: Marks) -> Transition:
-        """The same with other marks."""
+        """The same transition with other marks."""
         return replace(self, label=Label(marks, self.actions))
 
     def also(self, *actions: Action) -> Label:
@@ -78,11 +78,11 @@ class Automaton:
 
     @cached_property
     def registers(self) -> frozenset[Register]:
-        """The registers that its transitions store in or check."""
+        """The registers that the transitions write or check."""
         return frozenset(r for t in self.transitions for a in t.actions for r in a.registers)
 
     def renamed(self, names: Mapping[Register, Register]) -> Automaton:
-        """The same automaton with other names for some registers."""
+        """The same automaton with some registers renamed."""
         if not names:
             return self
         return self.relabelled(lambda t: (a.renamed(names) for a in t.actions))
@@ -93,12 +93,12 @@ class Automaton:
         return Automaton(self.size, self.finals, tuple(dict.fromkeys(made)))
 
 
-#: A hostile query is refused before it eats the memory; real ones stay a hundred times below.
+#: Limits the memory that a hostile query can use; real queries stay a hundred times below.
 MAX_TRANSITIONS = 50_000
 
 
 class TooLarge(Exception):
-    """An automaton would have more transitions than it is allowed."""
+    """Raised if an automaton would have more transitions than allowed."""
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -106,7 +106,7 @@ class TooLarge(Exception):
 
 
 class Builder:
-    """Collects transitions and finals over states that can be any hashable thing; `build` numbers and trims them."""
+    """Collects transitions and final states; states are any hashable objects, which `build` numbers and trims."""
 
     def __init__(self, initial: object, most: int = MAX_TRANSITIONS) -> None:
         self._initial = initial
@@ -115,7 +115,7 @@ class Builder:
         self._transitions: dict[tuple[object, Guard, Label, object], None] = {}
 
     def add(self, source: object, guard: Guard | None, label: Label, target: object, *, final: bool = False) -> None:
-        """Adds a transition; one whose guard cannot hold (None) is left out."""
+        """Adds a transition, unless its guard cannot hold (None)."""
         if guard is None:
             return
         self._transitions[(source, guard, label, target)] = None
@@ -125,7 +125,7 @@ class Builder:
             self._finals.add(target)
 
     def build(self) -> Automaton:
-        """The automaton without states that no run reaches or from which none ends."""
+        """Returns the automaton, without states that no run reaches or from which no run can end."""
         forward: dict[object, list[object]] = defaultdict(list)
         backward: dict[object, list[object]] = defaultdict(list)
         for source, _, _, target in self._transitions:

@@ -1,8 +1,8 @@
-"""Guards: conjunctions of atomic predicates of one event, and of their opposites.
+"""Guards: conjunctions of atomic predicates of one event and of their negations.
 
-A predicate either holds or does not: a test holds where its expression is TRUE, so that its opposite covers FALSE
-and NULL. Event types exclude each other, which is all the satisfiability that is needed to keep guards small. What has
-happened before an event is a predicate of it too, where a deterministic machine can tell.
+A predicate either holds or does not: a test holds if its expression is TRUE, so its negation covers FALSE and NULL.
+Event types exclude each other; to keep guards small, no other check of satisfiability is needed. A fact about the
+events before an event is a predicate too, if a deterministic machine can compute it.
 """
 
 from __future__ import annotations
@@ -38,28 +38,28 @@ class Test:
 
 @dataclass(frozen=True)
 class Machine:
-    """A deterministic automaton that reads the events from the first one on, in each partition by itself.
+    """A deterministic automaton that reads all events from the first one on, separately in each partition.
 
-    Its name says all about it: machines of the same name are the same.
+    Its name identifies it: machines with the same name are the same.
     """
 
     name: str
-    states: tuple[str, ...] = field(compare=False, repr=False)  # what each says; 0 is the first
-    steps: tuple[tuple[tuple[Guard, int], ...], ...] = field(compare=False, repr=False)  # of each: what leads where
+    states: tuple[str, ...] = field(compare=False, repr=False)  # their descriptions; state 0 is the first
+    steps: tuple[tuple[tuple[Guard, int], ...], ...] = field(compare=False, repr=False)  # of each state
 
     @property
     def predicates(self) -> list[Predicate]:
         return predicates_of(guard for steps in self.steps for guard, _ in steps)
 
     def is_in(self, state: int) -> Guard:
-        """The guard of the events just before which the machine is in the state."""
+        """The guard that holds if the machine is in this state just before the event."""
         bits = range((len(self.states) - 1).bit_length())
         return frozenset((Before(self, bit), bool(state >> bit & 1)) for bit in bits)
 
 
 @dataclass(frozen=True)
 class Before:
-    """A bit of the number of the state that a machine is in just before the event."""
+    """The machine's state just before the event has this bit set in its number."""
 
     machine: Machine
     bit: int
@@ -76,12 +76,12 @@ ALWAYS: Guard = frozenset()
 
 
 def conjunction(*guards: Guard) -> Guard | None:
-    """All of the guards together; None where they cannot hold at once."""
+    """The conjunction of the guards; None if they cannot hold at once."""
     literals = frozenset().union(*guards)
     types = {p.name for p, positive in literals if positive and isinstance(p, TypeIs)}
     if len(types) > 1 or any((p, not positive) in literals for p, positive in literals):
         return None
-    if types:  # being one type says all about being another
+    if types:  # an event of one type has no other type
         literals = frozenset((p, positive) for p, positive in literals if positive or not isinstance(p, TypeIs))
     return literals
 
@@ -97,7 +97,7 @@ def _place(p: Predicate) -> tuple[int, str]:
 
 
 def machines_of(predicates: Iterable[Predicate]) -> list[Machine]:
-    """The machines whose states the predicates speak of, each after those that it asks itself."""
+    """The machines that the predicates use, each after the machines that its own guards use."""
     found: dict[Machine, None] = {}
     for p in predicates:
         if isinstance(p, Before) and p.machine not in found:
@@ -106,7 +106,7 @@ def machines_of(predicates: Iterable[Predicate]) -> list[Machine]:
 
 
 def cells(predicates: Iterable[Predicate]) -> Iterator[Guard]:
-    """Every satisfiable combination of the predicates and their opposites: disjoint, and together everything."""
+    """Every satisfiable combination of the predicates and their negations: disjoint, and together all events."""
     predicates = list(predicates)
     for signs in itertools.product((True, False), repeat=len(predicates)):
         cell = conjunction(frozenset(zip(predicates, signs, strict=True)))
@@ -124,13 +124,13 @@ def implied(cell: Guard, guard: Guard) -> bool:
 
 
 def print_guard(guard: Guard) -> str:
-    """The guard as text; `true` for the one that always holds."""
-    told: set[Literal] = set()
+    """The guard as text; `true` for the guard that always holds."""
+    printed: set[Literal] = set()
     before = []
     for machine in machines_of(p for p, _ in guard):
         for number, state in enumerate(machine.states):
             if machine.is_in(number) <= guard:
-                told |= machine.is_in(number)
+                printed |= machine.is_in(number)
                 before.append(f"{machine.name}: {state}")
-    rest = sorted(guard - told, key=lambda x: (str(x[0]), x[1]))
+    rest = sorted(guard - printed, key=lambda x: (str(x[0]), x[1]))
     return " & ".join([*(str(p) if positive else f"not({p})" for p, positive in rest), *before]) or "true"

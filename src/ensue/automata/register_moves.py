@@ -1,7 +1,7 @@
-"""How a move takes runs with registers: which of them at a time, and what that costs.
+"""Decides how a move handles runs with registers: all at once, in groups or one by one, which decides what it costs.
 
-Runs are kept in a tree that is ordered by what they have stored (`kernels/value_trees.py`). Registers that are asked to
-be equal to something come first in that order, so that the runs that pass lie next to each other.
+Runs are kept in a tree that is ordered by their register contents (`kernels/value_trees.py`). Registers that are
+checked for equality come first in that order, so that the runs that pass are next to each other.
 """
 
 from __future__ import annotations
@@ -29,37 +29,37 @@ _NONE: Registers = frozenset()
 
 
 class Kind(IntEnum):
-    """What is done with the runs of a tree."""
+    """What a move does with the runs of a tree."""
 
-    PASS = 0  # the tree goes on as it is
-    UNION = 1  # those between two keys become one list: some subtrees
-    SIFT = 2  # those between two keys that pass the checks become one list: each is looked at
-    EACH = 3  # those that pass go on one by one, with what they have stored
-    MERGE = 4  # all that pass go on at once, with what they have stored: they stay in order
+    PASS = 0  # keeps the tree unchanged
+    UNION = 1  # joins all runs between two keys into one list, as whole subtrees
+    SIFT = 2  # checks each run between two keys, and joins those that pass into one list
+    EACH = 3  # moves the runs that pass one by one, with their register contents
+    MERGE = 4  # moves all runs that pass at once, with their register contents, in the same order
 
 
 @dataclass(frozen=True)
 class RunsTaken:
-    """How a move takes the runs of its source."""
+    """How a move handles the runs of its source."""
 
     kind: Kind
-    bound: int  # by how many of the first registers the checks bound them
-    live: Registers  # what counts after it
-    lost: Since | None  # runs of the target for which this check of their first clock fails are lost
+    bound: int  # the number of leading registers on which the checks bound the runs
+    live: Registers  # the registers that are live after the move
+    lost: Since | None  # a check of the first clock; runs of the target that fail it can never end
 
 
 class RegisterMoves:
-    """Says of moves between sets of states how they take runs."""
+    """Decides for moves between sets of states how they handle runs."""
 
     def __init__(self, automaton: Automaton, actions: Sequence[Actions]) -> None:
         self._memory = analysed(automaton)
         self._asked = {r: longest_asked(automaton, r) for r in sorted(automaton.registers)}
         equal = {c.register for a in actions for c in comparisons_of(a) if _is_equality(c)}
-        #: In the order of the trees' keys.
+        #: All registers, in the order of the trees' keys.
         self.registers: list[Register] = sorted(automaton.registers, key=lambda r: (r not in equal, len(r), r))
 
     def taken(self, source: frozenset[int], target: frozenset[int], actions: Actions, *, marks: bool) -> RunsTaken:
-        """An empty source is that of runs that start, an empty target that of runs that end."""
+        """How a move handles its runs. An empty source means runs that start, an empty target runs that end."""
         had, live = self._live(source), self._live(target)
         comparisons = comparisons_of(actions)
         replaced = {w.register for w in writes_of(actions) if not isinstance(w, Store) or w.keep is Keep.NEW}
@@ -75,7 +75,7 @@ class RegisterMoves:
         return RunsTaken(kind, bound, live, self._lost(target, live))
 
     def _lost(self, target: frozenset[int], live: Registers) -> Since | None:
-        """What all runs of the target will ask of the first register in the order of their keys, if that is a clock."""
+        """The check that all runs of the target will make on the first register of their keys, if it is a clock."""
         first = next((r for r in self.registers if r in live), None)
         if first is None or first not in self._stored(target):
             return None
@@ -83,10 +83,10 @@ class RegisterMoves:
         return None if any(a is None for a in asked) else max((a for a in asked if a is not None), key=allowed)
 
     def _stay_in_order(self, live: Registers, had: Registers, replaced: set[Register], actions: Actions) -> bool:
-        """Whether runs that differ in what they had stored are in the same order by what they have stored then.
+        """Whether the runs stay in the order of their keys when their register contents change.
 
-        What is the same for all of them then must come after all that is carried on; of a least or greatest value,
-        several may become the same, so that nothing may come after it.
+        Registers that are dropped or overwritten must come after all registers that are carried over. Least or greatest
+        values of several runs may become equal, so no register that is carried over may come after one of those.
         """
         compared = {w.register for w in writes_of(actions) if isinstance(w, Store) and w.keep is not Keep.NEW}
         last = False
@@ -98,10 +98,10 @@ class RegisterMoves:
         return True
 
     def _bound(self, comparisons: list[Comparison], had: Registers, stored: Registers) -> int:
-        """By how many of the first registers the runs that pass lie next to each other."""
+        """The number of leading registers by which the runs that pass are next to each other."""
         for n, register in enumerate(self.registers):
             if register not in had:
-                continue  # nothing is stored in it
+                continue  # the register is empty
             asked = [c for c in comparisons if c.register == register]
             if not asked or register not in stored:
                 return n
@@ -113,7 +113,7 @@ class RegisterMoves:
         return _NONE.union(*(self._memory.live.get(s, _NONE) for s in states))
 
     def _stored(self, states: frozenset[int]) -> Registers:
-        """What every run in the states has stored: runs of one subset have all stored in the same registers."""
+        """The registers that every run in the states has stored in; runs of one subset all stored in the same ones."""
         return _NONE.union(*(self._memory.stored.get(s, _NONE) for s in states))
 
 
@@ -122,16 +122,16 @@ def _is_equality(c: Comparison) -> bool:
 
 
 def slow_moves(automaton: Automaton) -> list[str]:
-    """The transitions that look at many runs one by one, as text: where the time of an event is not a logarithm."""
-    taking = RegisterMoves(automaton, [t.actions for t in automaton.transitions])
+    """The transitions that handle many runs one by one, as text: there the time for an event is not logarithmic."""
+    moves = RegisterMoves(automaton, [t.actions for t in automaton.transitions])
     found: dict[str, None] = {}
     for t in automaton.transitions:
         ends = frozenset() if t.target in automaton.finals else frozenset({t.target})
         source = frozenset() if t.source == 0 else frozenset({t.source})
-        taken = taking.taken(source, ends, t.actions, marks=bool(t.marks))
-        carried = taken.kind in (Kind.EACH, Kind.MERGE) and not all(
-            r in taking.registers[: taken.bound] for r in taken.live
+        move = moves.taken(source, ends, t.actions, marks=bool(t.marks))
+        carried = move.kind in (Kind.EACH, Kind.MERGE) and not all(
+            r in moves.registers[: move.bound] for r in move.live
         )
-        if carried or taken.kind is Kind.SIFT:
+        if carried or move.kind is Kind.SIFT:
             found[", ".join(sorted(t.marks)) or "an event between"] = None
     return list(found)

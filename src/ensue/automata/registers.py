@@ -1,11 +1,11 @@
-"""What transitions do with registers: store a value of the event, or check the event against what was stored.
+"""The actions of transitions on registers: they store a value of the event, or check the event against stored values.
 
     A AS x ;[<= 1 s] B AS y FILTER x.id = y.id
 
-stores the time and the `id` of the event of `A`; at an event of `B` it checks that the time since lies in the interval,
-and that the `id` is the one stored. A register that holds a time is a clock. A check of a register in which nothing is
-stored holds: there is nothing to compare with. Checks of a transition come before its stores. What is no comparison
-with one register is a condition over several.
+stores the time and the `id` of an `A` event; at a `B` event it checks that the time since then lies in the interval and
+that the `id` equals the stored one. A register that holds a time is a clock. A check of an empty register holds,
+because there is nothing to compare with. The checks of a transition come before its stores. A condition that is not a
+comparison with one register is a condition over several (`Holds`).
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from ensue.language import ast
 from ensue.language.printer import print_expression, print_interval
 
 Register = str
-#: The variable under which a condition over several registers names them.
+#: The variable that stands for the registers in a condition over several of them.
 _REGISTERS = "$"
 _QUOTED = re.compile(r"`(\$[0-9.]+)`")  # no query has such a name
 
 
 class Keep(StrEnum):
-    """Which value stays where one is stored already."""
+    """Which value a store keeps if the register already holds one."""
 
     NEW = ""
     LEAST = " if less"
@@ -48,7 +48,7 @@ class _OfOne:
 
 @dataclass(frozen=True)
 class Store(_OfOne):
-    """Stores what the expression, over bare attributes, gives at the event; without one, the event's time."""
+    """Stores the value of the expression, over bare attributes, at the event; without one, the event's time."""
 
     value: ast.Expression | None = None
     keep: Keep = Keep.NEW
@@ -60,7 +60,7 @@ class Store(_OfOne):
 
 @dataclass(frozen=True)
 class Clear(_OfOne):
-    """Nothing is stored any more."""
+    """Empties the register."""
 
     def __str__(self) -> str:
         return f"{self.register} := nothing"
@@ -68,7 +68,7 @@ class Clear(_OfOne):
 
 @dataclass(frozen=True)
 class Check(_OfOne):
-    """What is stored compares so with what the expression gives at the event."""
+    """Checks that `stored value operator value` holds for the expression's value at the event."""
 
     operator: str  # = < <= > >=
     value: ast.Expression
@@ -79,7 +79,7 @@ class Check(_OfOne):
 
 @dataclass(frozen=True)
 class Since(_OfOne):
-    """The time since the one that is stored lies in the interval."""
+    """Checks that the time since the stored time lies in the interval."""
 
     interval: ast.Interval
 
@@ -89,9 +89,9 @@ class Since(_OfOne):
 
 @dataclass(frozen=True)
 class Holds:
-    """The condition over bare attributes of the event, and over what is stored, is TRUE; or, `absent`, it is not.
+    """Checks that a condition over attributes of the event and stored values is TRUE or, with `absent`, is not TRUE.
 
-    While an automaton is built it may also speak of an event outside (`x.v`), which gets its registers later.
+    While an automaton is built, the condition may also use an event from outside (`x.v`), which gets registers later.
     """
 
     condition: ast.Expression
@@ -103,7 +103,7 @@ class Holds:
 
     @property
     def outside(self) -> frozenset[str]:
-        """The variables that have no registers yet."""
+        """The variables from outside, which have no registers yet."""
         return frozenset(e.variable for e in ast.find(self.condition, ast.Attribute) if register_of(e) is None)
 
     def renamed(self, names: Mapping[Register, Register]) -> Self:
@@ -120,12 +120,12 @@ class Holds:
 
 
 def stored_in(register: Register) -> ast.Expression:
-    """What the register holds, as a part of a condition."""
+    """The register's content, as a part of a condition."""
     return ast.Attribute(_REGISTERS, register)
 
 
 def register_of(e: ast.Node) -> Register | None:
-    """The register whose content the expression is."""
+    """The register whose content the expression is, or None."""
     return e.name if isinstance(e, ast.Attribute) and e.variable == _REGISTERS else None
 
 
@@ -137,7 +137,7 @@ NO_ACTIONS: Actions = frozenset()
 
 
 def conditions_of(actions: Iterable[Action]) -> list[Condition]:
-    """All that is checked, in a fixed order."""
+    """All checks, in a fixed order."""
     return sorted((a for a in actions if isinstance(a, Check | Since | Holds)), key=str)
 
 
@@ -147,15 +147,15 @@ def comparisons_of(actions: Iterable[Action]) -> list[Comparison]:
 
 
 def formulas_of(actions: Iterable[Action]) -> list[Holds]:
-    """The conditions over several registers, or none, in a fixed order."""
+    """The conditions over any number of registers, in a fixed order."""
     return [c for c in conditions_of(actions) if isinstance(c, Holds)]
 
 
 def writes_of(actions: Iterable[Action]) -> list[Store | Clear]:
-    """The stores, in a fixed order."""
+    """The stores and clears, in a fixed order."""
     return sorted((a for a in actions if isinstance(a, Store | Clear)), key=str)
 
 
-def fresh(*taken: Collection[Register]) -> Iterator[Register]:
-    """Names of registers that are not taken."""
-    return (name for n in count(1) if not any((name := f"${n}") in t for t in taken))
+def fresh(*used: Collection[Register]) -> Iterator[Register]:
+    """New register names, which are in none of these collections."""
+    return (name for n in count(1) if not any((name := f"${n}") in u for u in used))

@@ -1,13 +1,14 @@
-"""Whether a guard and outcomes of checks can hold at once: min-terms that cannot are not made.
+"""Decides whether a guard and outcomes of checks can hold at once, so that impossible min-terms are not built.
 
-What is decided is the order of values. What registers hold, what an event has, and numbers that it is compared with are
-points on a line, of which some are said to be equal, different, or before others: such a set can hold if and only if
-no chain leads from a point to a point before it, nor from one to a different one and back. NULL and NaN are in no
-order, so that a check may fail though its opposite fails too; only of values for which some comparison holds is it
-known that they are neither. Times are in the order of their events, and the time since each lies in an interval or not.
+Only the order of values is decided. Register contents, values of the event and the numbers they are compared with are
+points on a line; comparisons say that some points are equal, different, or before others. All comparisons can hold at
+once if and only if no chain leads from a point to a point before it, nor from a point to a different one and back. NULL
+and NaN have no order, so a check and its opposite can both fail; only a value for which some comparison holds is known
+to be neither. Times follow the order of their events, and the time since each event lies in an interval or does not.
 
-What is not decided: arithmetic (`v` and `v + 1` are two points), texts as constants, functions and disjunctions of one
-event, and what is known of registers from the way to a state. There a min-term may be made that never holds.
+The following is not decided: arithmetic (`v` and `v + 1` are two points), string constants, functions and disjunctions
+of one event, and what the path to a state says about registers. In these cases, a min-term may be built that never
+holds.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from ensue.language import ast
 from ensue.logic.classify import conjuncts_of
 
 _OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
-#: Beyond, whole numbers are not compared exactly with floats.
+#: Larger whole numbers cannot be compared exactly with floats.
 _EXACT = 2**53
 
 Point = Hashable
@@ -32,7 +33,7 @@ Comparison = tuple[Point, str, Point, bool]
 
 
 def can_hold(guard: Guard, outcomes: Outcomes) -> bool:
-    """Whether some event and some stored values satisfy all of them; True also where it is not decided.
+    """Whether some event and some stored values can satisfy all of them; also True if this is not decided.
 
     >>> from ensue.language.parser import parse_expression
     >>> below, same = (Check("$1.1", op, parse_expression("v")) for op in ("<", "="))
@@ -49,7 +50,7 @@ def _of_registers(outcomes: Outcomes) -> list[Comparison]:
 
 
 def _of_event(guard: Guard) -> list[Comparison]:
-    """What the tests of an event say of its values and of numbers."""
+    """The comparisons of the event's values with numbers that follow from the tests in its guard."""
     found: list[Comparison] = []
     for p, holds in guard:
         if isinstance(p, Test):
@@ -75,9 +76,9 @@ def _can_be_ordered(comparisons: list[Comparison]) -> bool:
     if len(comparisons) < 2:
         return True
     numbers = {p for a, _, b, _ in comparisons for p in (a, b) if isinstance(p, ast.Expression) and _is_number(p)}
-    # `<>` holds for NaN as well, so it orders nothing.
+    # `<>` also holds for NaN, so it does not show that a value has an order.
     ordered = numbers | {p for a, op, b, holds in comparisons if holds and op != "<>" for p in (a, b)}
-    after: dict[Point, set[Point]] = {}  # what is not before a point
+    after: dict[Point, set[Point]] = {}  # for each point, points that are not before it
     strict: list[tuple[Point, Point]] = []
     different: list[tuple[Point, Point]] = []
     for a, op, b, holds in [*comparisons, *_between(numbers)]:
@@ -98,7 +99,7 @@ def _can_be_ordered(comparisons: list[Comparison]) -> bool:
 
 
 def _between(numbers: Iterable[ast.Expression]) -> list[Comparison]:
-    """How the numbers compare, each with the next one."""
+    """The comparisons of each number with the next one in order."""
     in_order = sorted(numbers, key=_number)
     return [(a, "=" if _number(a) == _number(b) else "<", b, True) for a, b in itertools.pairwise(in_order)]
 
@@ -116,7 +117,10 @@ def _leads(a: Point, b: Point, after: dict[Point, set[Point]]) -> bool:
 
 
 def _can_be_timed(outcomes: Outcomes) -> bool:
-    """Whether there are times since each event, longer the earlier it was: the shortest that do is looked for."""
+    """Whether some times since the events satisfy the outcomes; an earlier event has a longer time.
+
+    It looks for the shortest time since each event, from the last event back.
+    """
     asked = sorted(((c, holds) for c, holds in outcomes if isinstance(c, Since)), key=lambda x: age(x[0].register))
     least = _AT_ONCE
     for k in sorted({age(c.register) for c, _ in asked}):
@@ -132,20 +136,20 @@ def _can_be_timed(outcomes: Outcomes) -> bool:
     return True
 
 
-#: A time in nanoseconds, and whether it is that long or a little longer.
+#: A time in nanoseconds, with True if it means a time that is slightly longer.
 _Time = tuple[Fraction, bool]
 _AT_ONCE: _Time = (Fraction(0), False)
 
 
 def _at_least(time: _Time, interval: ast.Interval) -> _Time | None:
-    """The shortest time from this one on that lies in the interval."""
+    """The shortest time in the interval that is not below `time`, or None if there is none."""
     if interval.low is not None:
         time = max(time, (interval.low.duration.nanoseconds(), not interval.low.inclusive))
     return time if _not_above(time, interval) else None
 
 
 def _outside(time: _Time, interval: ast.Interval) -> _Time | None:
-    """The shortest time from this one on that does not lie in the interval."""
+    """The shortest time outside the interval that is not below `time`, or None if there is none."""
     low = interval.low
     if low is not None and time < (low.duration.nanoseconds(), not low.inclusive):
         return time

@@ -1,4 +1,4 @@
-"""Splitting events by many guards at once: guards as words of bits, one bit a predicate.
+"""Splits events by many guards at once; a guard is a bit mask with one bit for each predicate.
 
 >>> from ensue.automata.predicates import TypeIs, print_guard
 >>> a, b = (frozenset({(TypeIs(name), True)}) for name in "AB")
@@ -14,13 +14,13 @@ from collections.abc import Iterable
 
 from ensue.automata.predicates import Guard, TypeIs, predicates_of
 
-#: A conjunction: the predicates that it decides, and of those the ones that hold.
+#: A conjunction as two bit masks: the predicates that it decides, and those of them that hold.
 Cell = tuple[int, int]
 ALL_EVENTS: Cell = (0, 0)
 
 
 class Splitter:
-    """The guards of an automaton, numbered; a set of guards is a word too, with a bit for each."""
+    """The numbered guards of an automaton; a set of guards is a bit mask too, with one bit for each guard."""
 
     def __init__(self, guards: Iterable[Guard]) -> None:
         self._guards = list(dict.fromkeys(guards))
@@ -28,14 +28,14 @@ class Splitter:
         place = {p: 1 << k for k, p in enumerate(self._predicates)}
         self._types = sum(place[p] for p in self._predicates if isinstance(p, TypeIs))
         self._bit = {g: 1 << n for n, g in enumerate(self._guards)}
-        self._spoken_of = [sum(place[p] for p, _ in g) for g in self._guards]
+        self._masks = [sum(place[p] for p, _ in g) for g in self._guards]
         holding = [sum(place[p] for p, positive in g if positive) for g in self._guards]
-        self._cells = [self._closed(m, v) for m, v in zip(self._spoken_of, holding, strict=True)]
+        self._cells = [self._closed(m, v) for m, v in zip(self._masks, holding, strict=True)]
         self._guard_of: dict[Cell, Guard] = {}
         self._known: dict[tuple[Cell, int], tuple[tuple[Cell, int], ...]] = {}
 
     def _closed(self, mask: int, value: int) -> Cell:
-        """Being one type says all about being another."""
+        """The cell with all types decided if one type holds, because event types exclude each other."""
         return (mask | self._types if value & self._types else mask), value
 
     def bit(self, guard: Guard) -> int:
@@ -58,7 +58,7 @@ class Splitter:
         return self._guard_of[cell]
 
     def split(self, cell: Cell, guards: int) -> tuple[tuple[Cell, int], ...]:
-        """Disjoint parts that together are the cell, each with the guards that hold in it; the others do not."""
+        """Splits the cell into disjoint parts, each with those of `guards` that hold in it; the others do not hold."""
         key = (cell, guards)
         if key not in self._known:
             self._known[key] = self._split(cell, guards)
@@ -69,7 +69,7 @@ class Splitter:
         for n, other in enumerate(self._cells):
             if guards >> n & 1 and _meet(cell, other):
                 met |= 1 << n
-                undecided |= self._spoken_of[n] & ~cell[0]
+                undecided |= self._masks[n] & ~cell[0]
         if not undecided:
             return ((cell, met),)
         first = undecided & -undecided

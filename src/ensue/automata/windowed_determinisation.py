@@ -1,14 +1,15 @@
-"""Windowed determinisation: an automaton and a window in events to a deterministic one (Alevizos et al., theorem 14).
+"""Windowed determinisation: makes an automaton with a window in events deterministic (Alevizos et al., theorem 14).
 
-The paper unrolls all walks of the window's length into a tree, each with registers of its own, and takes the power
-set of the tree's states with the min-terms of what leaves them (algorithms 5 to 8). Here both are done at once, from
-the initial state on, so that only what is reached is made. A state is the set of the runs that are open: of each its
-state in the automaton, its length, of which events it has stored a value, and which events it has marked. Runs that
-differ only in what they have marked go on alike, and their union is all that is asked for, so they are one.
+The paper unrolls all walks of the window's length into a tree, each with its own registers, and then builds the power
+set of the tree's states, with the min-terms of their outgoing transitions (algorithms 5 to 8). Here both steps are done
+at once, starting from the initial state, so that only reachable states are built. A state is the set of open runs. A
+run has its state in the automaton, its length, the events whose values it has stored, and the events that it has
+marked. Runs that differ only in their marked events have the same future, and only the union of the matches is needed,
+so such runs are merged.
 
-Where the paper has slips: with its loop on the start state, a second run that starts writes over the register of the
-first, from a window of three events on; and it marks an event as soon as some run does, also one that never ends. So
-registers move here, by the age of the event, and final states say which events took part.
+The paper has two slips. With its loop on the start state, a second run overwrites the register of the first one if the
+window has three events or more. And it marks an event as soon as some run marks it, even if that run never ends. So
+here values shift from register to register with the age of their event, and final states say which events took part.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ from ensue.automata.predicates import ALWAYS, Guard, conjunction, implied, predi
 from ensue.automata.registers import Condition, Keep, Register, Store, conditions_of, writes_of
 from ensue.automata.satisfiable import can_hold
 
-#: A state remembers which of the last events may matter, so that transitions can double with each event of the window.
+#: The default limit. The transitions can double with each event of the window, as states record which events matter.
 MAX_STEPS = 10_000
 
 
 class NotBounded(Exception):
-    """Something is kept of each of any number of events: no register that holds one event's value can do that."""
+    """Raised for a store that keeps the least or greatest value of any number of events: a register here holds one."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -39,11 +40,11 @@ class NotBounded(Exception):
 
 
 class _Run(NamedTuple):
-    """The open runs that go on alike. Events are counted back from the next one: 1 is the last."""
+    """A group of open runs with the same future. Events are given by their age: the last event has age 1."""
 
     state: int
     length: int
-    held: frozenset[tuple[Register, int, int]]  # of each register: the value that it holds, and of which event
+    held: frozenset[tuple[Register, int, int]]  # for each register: the number of its value, and the event
     marked: frozenset[int]
 
 
@@ -51,31 +52,31 @@ _START = _Run(0, 0, frozenset(), frozenset())
 
 
 class _State(NamedTuple):
-    """The open runs; and, where a match has just ended, the events that took part, as the runs count them."""
+    """The open runs and, if a match has just ended, the events that took part, by their age."""
 
     runs: frozenset[_Run]
     ended: frozenset[int] | None
 
 
 class _Needed(NamedTuple):
-    """What a run needs for a transition."""
+    """What must hold for a run to take a transition."""
 
     guard: Guard
     conditions: frozenset[Condition]
 
 
 class _MinTerm(NamedTuple):
-    """Events and registers of one kind, and what is given there of what was needed."""
+    """A class of events and register contents, and which of the transitions' needs it satisfies."""
 
     guard: Guard
     outcomes: Outcomes
-    given: frozenset[_Needed]
+    satisfied: frozenset[_Needed]
 
 
 def construct(p: Automaton, window: int, *, consuming: bool = False, most: int = MAX_STEPS) -> DeterministicAutomaton:
-    """The deterministic automaton that says where a match of `p` within so many events ends, and what took part in it.
+    """The deterministic automaton that reports where matches of `p` within the window end, and what took part in them.
 
-    With `consuming`, the open runs are given up where a match ends. Raises TooLarge, and NotBounded.
+    With `consuming`, the open runs are dropped where a match ends. Raises TooLarge and NotBounded.
 
     >>> from ensue.automata.build import build
     >>> from ensue.language.parser import parse_pattern
@@ -86,7 +87,7 @@ def construct(p: Automaton, window: int, *, consuming: bool = False, most: int =
 
 
 class _Construction:
-    """The transitions of each state, one state after the other."""
+    """Builds the transitions of one state after the other."""
 
     def __init__(self, p: Automaton, window: int, *, consuming: bool) -> None:
         stores = [a for t in p.transitions for a in t.actions if isinstance(a, Store)]
@@ -117,7 +118,7 @@ class _Construction:
         return DeterministicAutomaton(len(numbers), ends, tuple(steps))
 
     def _leaving(self, state: _State) -> Iterator[tuple[Step, _State]]:
-        """What each min-term does to the runs of a state, and to one that starts."""
+        """The steps out of a state: what each min-term does to the state's runs and to a new run."""
         moves = [
             (run, t, _Needed(t.guard, _asked(run, t)))
             for run in (*state.runs, _START)
@@ -125,15 +126,15 @@ class _Construction:
             if self._ends(t) or self._goes_on(run, t)
         ]
         for term in _min_terms(frozenset(needed for _, _, needed in moves)):
-            target, marks = self._after((run, t) for run, t, needed in moves if needed in term.given)
+            target, marks = self._after((run, t) for run, t, needed in moves if needed in term.satisfied)
             yield Step(0, term.guard, term.outcomes, marks, self._writes(target), 0), target
 
-    def _after(self, taken: Iterable[tuple[_Run, Transition]]) -> tuple[_State, Marks]:
-        """The runs that are open after these moves, what took part in a match that ends, and the marks of both."""
-        open_: dict[_Run, frozenset[int]] = {}  # by all but the marks
+    def _after(self, moves: Iterable[tuple[_Run, Transition]]) -> tuple[_State, Marks]:
+        """The state after these moves, with what took part in a match that ended; and the marks of all the moves."""
+        open_: dict[_Run, frozenset[int]] = {}  # the marked events of each run, which is given without them
         ended: frozenset[int] | None = None
         marks: set[str] = set()
-        for run, t in taken:
+        for run, t in moves:
             marked = frozenset({k + 1 for k in run.marked} | ({1} if t.marks else set()))
             if self._ends(t):
                 ended = marked | (ended or frozenset())
@@ -170,13 +171,13 @@ class _Construction:
 
 
 def _asked(run: _Run, t: Transition) -> frozenset[Condition]:
-    """The checks of a transition, with the registers that hold what the run has stored; of an empty one all hold."""
+    """The checks of a transition, on the registers that hold the run's values; checks of empty registers hold."""
     held = {r: register(value + 1, age) for r, value, age in run.held}
     return frozenset(c.renamed(held) for c in conditions_of(t.actions) if c.registers <= held.keys())
 
 
 def _without_lesser(runs: Sequence[_Run]) -> frozenset[_Run]:
-    """Without runs of which there is a shorter one that goes on alike and has marked as much."""
+    """Drops each run for which a shorter run with the same future has marked at least the same events."""
     return frozenset(
         a
         for a in runs
@@ -187,7 +188,7 @@ def _without_lesser(runs: Sequence[_Run]) -> frozenset[_Run]:
 
 
 def _to_end(p: Automaton) -> dict[int, int]:
-    """Of each state with transitions, how many events at least it takes to the end of a match."""
+    """For each state with transitions, the least number of events to the end of a match."""
     found: dict[int, int] = {}
     changed = True
     while changed:
@@ -202,7 +203,7 @@ def _to_end(p: Automaton) -> dict[int, int]:
 
 @lru_cache(maxsize=10_000)
 def _min_terms(needed: frozenset[_Needed]) -> tuple[_MinTerm, ...]:
-    """The min-terms that can hold and that tell apart what is needed: disjoint, and together everything."""
+    """The min-terms that can hold and that distinguish the needs: disjoint, and together all cases."""
     return tuple(_split(ALWAYS, frozenset(), sorted(needed, key=_as_text)))
 
 
@@ -211,7 +212,7 @@ def _as_text(needed: _Needed) -> tuple[list[str], list[str]]:
 
 
 def _split(guard: Guard, outcomes: Outcomes, needed: list[_Needed]) -> Iterator[_MinTerm]:
-    """Decides one condition after the other: first those of the event, and only what can still make a difference."""
+    """Decides one condition after the other, first those of the event, and only those that still make a difference."""
     possible = [
         n
         for n in needed

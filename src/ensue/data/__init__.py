@@ -1,1 +1,1 @@
-"""What the user has, as one ordered stream of events in columns; and complex events as positions in it."""
+"""The user's data as one ordered stream of events in columns, and complex events as positions in that stream."""

@@ -1,4 +1,4 @@
-"""Tables as Arrow's own bytes and back."""
+"""Writes Arrow tables as bytes and reads them back."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pyarrow as pa
 
 
 def table_bytes(table: pa.Table) -> bytes:
-    """A table as Arrow writes it."""
+    """The table in Arrow's stream format."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)

@@ -1,4 +1,4 @@
-"""What every engine gives: the complex events of a query as positions in its stream, in flat arrays."""
+"""The output of every engine: the complex events of a query as positions in its stream, in flat arrays."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy.typing as npt
 Positions = npt.NDArray[np.int64]
 MarkNumbers = npt.NDArray[np.uint16]
 Variables = frozenset[str]
-#: From so many matches on, what is made of them is made on several cores.
+#: From this many matches on, results are built on several cores.
 MANY = 1 << 16
 
 
@@ -36,10 +36,10 @@ class Piece:
     end: Positions
     offset: Positions
     position: Positions
-    mark: MarkNumbers  # which set of variables marks the event
+    mark: MarkNumbers  # the number of the set of variables that mark the event
 
     def first(self, matches: int) -> Piece:
-        """The first so many matches, on the same memory."""
+        """The first `matches` matches, as views of the same memory."""
         events = self.offset[matches]
         return Piece(
             self.start[:matches],
@@ -50,11 +50,11 @@ class Piece:
         )
 
     def copy(self) -> Piece:
-        """The same matches on memory of their own."""
+        """A copy of the matches in new memory."""
         return Piece(self.start.copy(), self.end.copy(), self.offset.copy(), self.position.copy(), self.mark.copy())
 
     def has_each(self, marks: MarkNumbers) -> bool:
-        """Whether these are the marks of every match."""
+        """Whether every match has exactly these marks."""
         width = len(marks)
         return (
             len(self.mark) == width * len(self.start)
@@ -64,7 +64,7 @@ class Piece:
 
 
 def _together(parts: Sequence[npt.NDArray[Any]], type_: Any = np.int64) -> npt.NDArray[Any]:
-    """The parts in one array; a single one is not copied."""
+    """The parts joined into one array; a single part is not copied."""
     if len(parts) == 1:
         return np.ascontiguousarray(parts[0])
     return np.concatenate(parts) if parts else np.zeros(0, dtype=type_)
@@ -72,14 +72,14 @@ def _together(parts: Sequence[npt.NDArray[Any]], type_: Any = np.int64) -> npt.N
 
 @dataclass(frozen=True)
 class ComplexEvents:
-    """Matches in pieces, as engines write them; as single arrays they are put together when first asked for."""
+    """Matches in pieces, as engines write them; the single arrays over all pieces are built when first needed."""
 
     pieces: tuple[Piece, ...]
-    sets: Sequence[Variables]  # the sets of variables, by the numbers that `mark` holds
+    sets: Sequence[Variables]  # the sets of variables; `mark` holds their numbers
 
     @classmethod
     def of(cls, complex_events: Iterable[tuple[int, int, Iterable[tuple[str, int]]]]) -> ComplexEvents:
-        """From starts, ends and marks as pairs of a variable and a position."""
+        """Makes them from starts, ends, and marks given as pairs of a variable and a position."""
         starts: list[int] = []
         ends: list[int] = []
         offsets = [0]
@@ -110,7 +110,7 @@ class ComplexEvents:
 
     @property
     def marked(self) -> int:
-        """How many events the matches mark, all together."""
+        """The total number of marks: the sum of the marked events of all matches."""
         return sum(len(p.position) for p in self.pieces)
 
     @cached_property
@@ -146,22 +146,22 @@ class ComplexEvents:
         """The matches in another order, or some of them."""
         lengths = np.diff(self.offset)[order]
         offset = np.concatenate([[0], np.cumsum(lengths)])
-        # Where each marked event comes from: the beginning of its match, and its place in it.
-        taken = np.repeat(self.offset[:-1][order] - offset[:-1], lengths) + np.arange(offset[-1])
-        piece = Piece(self.start[order], self.end[order], offset, self.position[taken], self.mark[taken])
+        # The old index of each marked event: the first index of its match, plus its place in the match.
+        source = np.repeat(self.offset[:-1][order] - offset[:-1], lengths) + np.arange(offset[-1])
+        piece = Piece(self.start[order], self.end[order], offset, self.position[source], self.mark[source])
         return ComplexEvents((piece,), self.sets)
 
     def shifted(self, by: int) -> ComplexEvents:
-        """The same matches with every position so much later."""
+        """The same matches with `by` added to every position."""
         return self.moved(lambda positions: positions + by)
 
     def moved(self, place: Callable[[Positions], Positions]) -> ComplexEvents:
-        """The same matches with other positions."""
+        """The same matches with every position replaced by what `place` returns for it."""
         piece = Piece(place(self.start), place(self.end), self.offset, place(self.position), self.mark)
         return ComplexEvents((piece,), self.sets)
 
     def only(self, variables: Variables) -> ComplexEvents:
-        """With the marks of these variables alone; some complex events may be the same then."""
+        """The matches with the marks of these variables only; some complex events may become equal."""
         sets = list(dict.fromkeys(s & variables for s in self.sets))
         if sets == list(self.sets):
             return self
@@ -173,14 +173,14 @@ class ComplexEvents:
         return ComplexEvents((piece,), sets)
 
     def first_of_each_end(self, limit: int | None) -> ComplexEvents:
-        """At most so many matches for each end; they are in the order of their ends."""
+        """The first `limit` matches of each end; the matches must be in the order of their ends."""
         if limit is None or not len(self):
             return self
         first = np.searchsorted(self.end, self.end)
         return self.in_order(np.flatnonzero(np.arange(len(self)) - first < limit))
 
     def numbered(self, sets: Sequence[Variables]) -> ComplexEvents:
-        """The same matches with the sets of variables numbered as given."""
+        """The same matches with the sets of variables numbered by their place in `sets`."""
         number = {s: n for n, s in enumerate(sets)}
         places = np.array([number[s] for s in self.sets], dtype=np.uint16)
         mark = places[self.mark] if len(places) else self.mark
@@ -188,7 +188,7 @@ class ComplexEvents:
 
     @cached_property
     def _alike(self) -> MarkNumbers | None:
-        """The marks of each match, where all have the same: those of a sequence without iterations, and most others."""
+        """The marks of each match if all matches have the same, as for sequences without iterations; else None."""
         if not self._filled:
             return None
         marks = self._filled[0].mark[: self._filled[0].offset[1]]
@@ -199,13 +199,13 @@ class ComplexEvents:
         return np.arange(len(self) + 1)
 
     def variables(self) -> set[str]:
-        """The variables that mark an event in some match."""
+        """The variables that mark at least one event."""
         used = np.zeros(len(self.sets), dtype=np.bool_)
         used[self._alike if self._alike is not None else self.mark] = True
         return {x for number in np.flatnonzero(used).tolist() for x in self.sets[number]}
 
     def marks(self, variable: str) -> Marks:
-        """The positions of one variable."""
+        """The positions that one variable marks."""
         if self._alike is not None:
             own = [n for n, number in enumerate(self._alike.tolist()) if variable in self.sets[number]]
             if len(own) == 1:
@@ -221,14 +221,14 @@ class ComplexEvents:
 
 
 def joined(parts: Iterable[ComplexEvents], sets: Sequence[Variables]) -> ComplexEvents:
-    """The matches of all parts, one part after the other; all of them have these sets of variables."""
+    """The matches of all parts, one part after the other; all parts must have these sets of variables."""
     return ComplexEvents(tuple(piece for part in parts for piece in part.pieces), sets)
 
 
 def united(found: ComplexEvents) -> ComplexEvents:
-    """The matches of each end as one: the earliest start, and every event that one of them marks, once.
+    """Merges the matches of each end into one, with the earliest start and every event that one of them marks, once.
 
-    They are in the order of their ends. What marks an event is not told any more.
+    The matches must be in the order of their ends. The result does not say which variables mark an event.
 
     >>> found = united(ComplexEvents.of([(0, 2, [("x", 0), ("y", 2)]), (1, 2, [("x", 1), ("y", 2)])]))
     >>> found.start.tolist(), found.end.tolist(), found.position.tolist()
@@ -239,7 +239,7 @@ def united(found: ComplexEvents) -> ComplexEvents:
     first = np.concatenate([[True], np.diff(found.end) != 0])
     end = found.end[first]
     row = np.repeat(np.cumsum(first) - 1, np.diff(found.offset))
-    # No match marks an event after its end: a row and a position are one number.
+    # No match marks an event after its end, so a row and a position fit into one number.
     size = int(end[-1]) + 1
     each = np.unique(row * size + found.position)
     offset = np.searchsorted(each, np.arange(len(end) + 1) * size)

@@ -1,10 +1,10 @@
-"""A saved state as bytes: one envelope for states of every kind, which is read without running any code.
+"""Saved states as bytes: one envelope for states of every kind, which can be read without running any code.
 
     magic | version | checksum | length of the header | header | body
 
-The checksum covers everything behind it. The header is JSON: what kind of state it is, what made it, its plain values,
-and which arrays and tables lie in the body. So bytes that were damaged, or that belong to something else, are refused
-before anything is taken from them.
+The checksum covers everything after it. The header is JSON: the kind of the state, what made it, its plain values, and
+which arrays and tables are in the body. So damaged bytes, and states that something else made, are refused before
+anything is read from them.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ import pyarrow as pa
 from ensue.data.arrow_bytes import table_bytes, table_of
 from ensue.errors import EngineError, listed
 
-#: What a state is made of, by name: NumPy arrays, Arrow tables, and what JSON can say.
+#: The parts of a state by name: NumPy arrays, Arrow tables, and values that JSON can express.
 Parts = dict[str, Any]
 
-#: Raised when what is stored changes its meaning.
+#: The version; it is increased whenever the meaning of the stored parts changes.
 VERSION = 2
 _MAGIC = b"ensue st"
-_OF_VERSION_1 = (b"ensue\0st", b"ENSUE1")  # how states began before there was one envelope for all of them
+_OF_VERSION_1 = (b"ensue\0st", b"ENSUE1")  # the first bytes of states from before there was one envelope for all
 _START = struct.Struct("<8sIIQ")  # magic, version, checksum of all that follows, length of the header
 _COVERED = struct.calcsize("<8sII")
 _CODEC = "zstd"
-_READABLE = 20  # characters of a fingerprint that is a plain value
+_READABLE = 20  # the most characters of a fingerprint that is shown in a message
 _TYPES = {name: np.dtype(name).newbyteorder("<") for name in ("bool", "uint8", "uint16", "int32", "int64", "uint64")}
 
 
 def sealed(kind: str, made_by: Mapping[str, str], parts: Mapping[str, Any], *, compressed: bool = False) -> bytes:
-    """The parts as bytes. `made_by` says what they depend on: each name with a fingerprint of it.
+    """The parts as bytes. `made_by` names what they depend on, each with a fingerprint.
 
     >>> state = sealed("example", {"query": "1"}, {"position": 7, "slots": np.array([1, 2])})
     >>> unsealed(state, "example", {"query": "1"})
@@ -70,7 +70,7 @@ def sealed(kind: str, made_by: Mapping[str, str], parts: Mapping[str, Any], *, c
 
 
 def unsealed(state: bytes, kind: str, made_by: Mapping[str, str]) -> Parts:
-    """The parts of a state of this kind that the same made; raises EngineError for any other bytes."""
+    """The parts of a state of this kind with the same `made_by`; raises EngineError for any other bytes."""
     header, data = _opened(state)
     if header["kind"] != kind:
         raise EngineError(f"the saved state is that of a {header['kind']}, not of a {kind}")
@@ -81,7 +81,7 @@ def unsealed(state: bytes, kind: str, made_by: Mapping[str, str]) -> Parts:
 
 
 def _opened(state: bytes) -> tuple[dict[str, Any], memoryview]:
-    """The header and the body, of bytes that are whole."""
+    """The header and the body; raises EngineError if the bytes are damaged or of another version."""
     if state.startswith(_OF_VERSION_1):
         raise _other_version(1)
     if len(state) < _START.size or not state.startswith(_MAGIC):
@@ -90,7 +90,7 @@ def _opened(state: bytes) -> tuple[dict[str, Any], memoryview]:
     if version != VERSION:
         raise _other_version(version)
     if zlib.crc32(memoryview(state)[_COVERED:]) != checksum:
-        raise EngineError("the saved state cannot be read: it was damaged, since its checksum is another one")
+        raise EngineError("the saved state cannot be read: it is damaged, because its checksum does not match")
     rest = memoryview(state)[_START.size :]
     header = json.loads(bytes(rest[:length]))
     data = rest[length:]
@@ -104,7 +104,7 @@ def _other_version(version: int) -> EngineError:
 
 
 def _change(name: str, then: str, now: str) -> str:
-    """What is another one now, with the values where these are short enough to be read; empty where it is the same."""
+    """The name of what has changed, with both values if they are short enough to read; empty if it has not changed."""
     if then == now:
         return ""
     return f"{name} ({then}, now {now})" if then and now and max(len(then), len(now)) <= _READABLE else name
@@ -119,7 +119,7 @@ def _read(places: list[list[Any]], data: memoryview) -> Iterator[tuple[str, Any]
 
 
 def put_under(name: str, parts: Mapping[str, Any]) -> Parts:
-    """The parts of a layer inside another, under names of their own.
+    """The parts of an inner layer, with `name` as a prefix, so that they fit among the parts of the outer layer.
 
     >>> put_under("engine", {"position": 7})
     {'engine/position': 7}
@@ -128,5 +128,5 @@ def put_under(name: str, parts: Mapping[str, Any]) -> Parts:
 
 
 def taken_from(name: str, parts: Mapping[str, Any]) -> Parts:
-    """The parts that `put_under` put there."""
+    """The parts that `put_under` put under this name."""
     return {part.removeprefix(f"{name}/"): value for part, value in parts.items() if part.startswith(f"{name}/")}

@@ -1,4 +1,4 @@
-"""Reading events: whatever the user has, as one ordered stream. Bad data gets an error; nothing is dropped."""
+"""Reads events from every supported source as one ordered stream. Bad data raises an error; nothing is dropped."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class EventStream:
 
     table: pa.Table
     types: pa.ChunkedArray  # the type of each event, as strings
-    ticks: npt.NDArray[np.int64] | None  # what `times` are; None: the integers of `time_column`
-    tick: int | None  # nanoseconds of one step of `times`; None where the unit is not known
-    time_column: pa.ChunkedArray  # what start_time and end_time show
-    #: The truth of some predicates of the plan, evaluated before the events came here: bit `k` is predicate `k`.
+    ticks: npt.NDArray[np.int64] | None  # the value of `times`; if None, `times` are the integers of `time_column`
+    tick: int | None  # nanoseconds of one step of `times`; None if the unit is not known
+    time_column: pa.ChunkedArray  # the times that start_time and end_time show
+    #: The results of predicates of the plan that were evaluated before the events came here: bit `k` is predicate `k`.
     words: npt.NDArray[np.uint64] | None = None
 
     def __len__(self) -> int:
@@ -48,7 +48,7 @@ class EventStream:
 
     @cached_property
     def times(self) -> npt.NDArray[np.int64]:
-        """The time of each event. Of a long stream in chunks, ask its slices: they lie in one, and cost no copy."""
+        """The time of each event. For a long stream in chunks, ask slices within a chunk: these need no copy."""
         return as_integers(self.time_column) if self.ticks is None else self.ticks
 
     def time_at(self, position: int) -> int:
@@ -56,7 +56,7 @@ class EventStream:
         return int(self.slice(position, 1).times[0])
 
     def slice(self, start: int, length: int) -> EventStream:
-        """The events from `start` on, `length` at most."""
+        """At most `length` events, from `start` on."""
         return EventStream(
             self.table.slice(start, length),
             self.types.slice(start, length),
@@ -76,12 +76,12 @@ def one_chunk(column: pa.ChunkedArray) -> pa.Array:
 
 
 def integers(values: npt.NDArray[np.int64]) -> pa.Array:
-    """The same integers for Arrow, not copied. `pa.array` would first load pandas where there is one (0.3 s)."""
+    """The same integers for Arrow, not copied. `pa.array` would first load pandas if it is installed (0.3 s)."""
     return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(np.ascontiguousarray(values, np.int64))])
 
 
 def numbers(array: pa.Array) -> npt.NDArray[Any]:
-    """The same numbers for NumPy, of an array without NULLs, not copied: `to_numpy` loads pandas first, too."""
+    """The same numbers for NumPy, not copied, from an array without NULLs: `to_numpy` too would first load pandas."""
     found: npt.NDArray[Any] = np.from_dlpack(array)
     return found
 
@@ -98,9 +98,9 @@ def read_events(
 ) -> EventStream:
     """The events of a query's streams as one ordered stream.
 
-    `type` None means: the column `type` where there is one, else the stream's name is every event's type.
-    Several streams are given as a mapping of their names, and merged by time. `used` names the attributes that the
-    query speaks of, None means all: a file's other columns need not be read.
+    If `type` is None, the column `type` has the types; without such a column, every event has its stream's name as its
+    type. Several streams are given as a mapping from their names, and are merged by time. `used` names the attributes
+    that the query uses, so that a file's other columns need not be read; None means all attributes.
     """
     check_reading(time=time, type=type, unit=unit, tiebreak=tiebreak)
     tables = []
@@ -108,9 +108,9 @@ def read_events(
     for name, source in events_by_stream(events, streams).items():
         table = read_table(source, only=only if type else _with_type(only), encoded=type or "type")
         if not table.column_names and not table.num_rows and len(streams) > 1:
-            continue  # rows of which there are none have no columns either
+            continue  # an empty list of rows has no columns
         types, times = _event_types(table, name, type), _event_times(table, time)
-        if time is not None and times.type != table.column(time).type:  # text was read as times: so it is for filters
+        if time is not None and times.type != table.column(time).type:  # filters too see the times that a text means
             table = table.set_column(table.column_names.index(time), time, times)
         tables.append(table.append_column(_TYPE, types).append_column(_TIME, times))
     if not tables:
@@ -122,11 +122,11 @@ def read_events(
 
 
 def _with_type(only: frozenset[str] | None) -> frozenset[str] | None:
-    """Where the type column is not named, it is read if it is there; a file without one is read whole."""
+    """Adds the column `type`, which is read if it exists; a file without it is read whole."""
     return None if only is None else only | {"type"}
 
 
-# Names that no user's column has, for the columns that travel with the table while it is sorted.
+# Names that no user's column can have, for the columns that are sorted together with the table.
 _TYPE, _TIME, _ARRIVAL = "\0type", "\0time", "\0arrival"
 
 
@@ -154,7 +154,7 @@ def _event_types(table: pa.Table, stream: str, type: str | None) -> pa.ChunkedAr
         return pa.chunked_array([pa.repeat(pa.scalar(stream), table.num_rows)], pa.string())
     column = _column(table, type or "type", "type")
     if pa.types.is_dictionary(column.type) and pa.types.is_string(column.type.value_type):
-        return column  # already what an engine wants: each name once
+        return column  # already the best form for an engine: each name once
     try:
         return column.cast(pa.string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
@@ -176,7 +176,7 @@ def _event_times(table: pa.Table, time: str | None) -> pa.ChunkedArray:
         return column
     if is_.is_string(column.type) or is_.is_large_string(column.type) or is_.is_string_view(column.type):
         return _parse_times(column, time)
-    if is_.is_null(column.type):  # no rows: a file of which only the header is there
+    if is_.is_null(column.type):  # no rows: the file has only its header
         return column.cast(pa.int64())
     advice = "; round it to whole steps first, such as milliseconds" if is_.is_floating(column.type) else ""
     raise no_time_type(time, str(column.type), advice)
@@ -197,12 +197,12 @@ def _parse_times(column: pa.ChunkedArray, time: str) -> pa.ChunkedArray:
         if timestamp_literal(text) is None:
             wanted = "an ISO time such as 2024-03-31 01:30:00"
             raise DataError(f"the time column '{time}' holds '{text[:40]}' in row {row}, which is not {wanted}")
-    raise DataError(f"the time column '{time}' has some times with a zone and some without: give all of them one")
+    raise DataError(f"the time column '{time}' has some times with a zone and some without: give all of them a zone")
 
 
 def _in_order(table: pa.Table, tiebreak: str | None, *, merged: bool, timed: bool) -> pa.Table:
     if not timed and tiebreak is not None:
-        raise DataError("tiebreak orders events of equal time, but time=None takes the rows in the order they have")
+        raise DataError("tiebreak orders events of equal time, but with time=None the rows keep their order")
     if not timed and not merged:
         return table
     if not timed:
@@ -218,14 +218,14 @@ def _in_order(table: pa.Table, tiebreak: str | None, *, merged: bool, timed: boo
     if steps_back and not merged:
         steps = f"{steps_back} step{'' if steps_back == 1 else 's'} back"
         log.warning("the events were not in the order of time (%s): sorted, stably", steps)
-    # The arrival as the last key makes the order stable whatever the sort is.
+    # The arrival as the last key makes the order stable, even if Arrow's sort is not.
     numbered = table.append_column(_ARRIVAL, integers(np.arange(table.num_rows)))
     order = pc.sort_indices(numbered, sort_keys=[*keys, (_ARRIVAL, "ascending")])
     return table.take(order)
 
 
 def _steps_back(times: pa.ChunkedArray) -> int:
-    """How often a time is before the one it follows; chunk by chunk, as putting them together costs more than this."""
+    """The number of times that are less than the previous one; chunk by chunk, as joining the chunks costs more."""
     found, last = 0, None
     for chunk in times.chunks:
         ticks = as_integers(pa.chunked_array([chunk]))
@@ -236,7 +236,7 @@ def _steps_back(times: pa.ChunkedArray) -> int:
 
 
 def as_integers(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
-    """A time column as whole steps of its unit."""
+    """A time column as whole numbers of steps of its unit."""
     if pa.types.is_date32(column.type):
         column = column.cast(pa.int32())
     try:
@@ -246,7 +246,7 @@ def as_integers(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
 
 
 def _tick(column: pa.ChunkedArray, time: str | None, unit: str | None) -> int | None:
-    """Nanoseconds of one step of the time column; None where its unit is not known."""
+    """The nanoseconds of one step of the time column; None if its unit is not known."""
     if time is None:
         return None
     is_ = pa.types

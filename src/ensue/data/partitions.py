@@ -1,6 +1,6 @@
-"""PARTITION BY over a whole stream: its keys as dense numbers, and the substreams of equal keys, NULLs being equal.
+"""PARTITION BY over a whole stream: keys as dense numbers, and the substreams of equal keys, where NULLs are equal.
 
-The automaton engine numbers keys from batch to batch, see `kernels/keys.py`.
+The automaton engine instead numbers keys batch by batch, see `kernels/keys.py`.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ Codes = npt.NDArray[np.int64]
 
 
 def partition_codes(stream: EventStream, attributes: Sequence[str]) -> Codes:
-    """A number for each event, equal where the values of all the attributes are; numbered as they appear."""
+    """A number for each event, the same for events whose values are equal in all attributes, in order of appearance."""
     if not attributes:
         return np.zeros(len(stream), dtype=np.int64)
     return key_codes([one_chunk(stream.table.column(a)) for a in attributes])
 
 
 def key_codes(columns: Sequence[pa.Array]) -> Codes:
-    """A number for each row, equal where the values of all columns are."""
+    """A number for each row; two rows have the same number if their values are equal in all columns."""
     codes = _value_codes(columns[0])
     for column in columns[1:]:
         # Both numbers are below 2^31: no stream has more distinct values than Arrow can index.

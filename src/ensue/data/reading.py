@@ -1,4 +1,4 @@
-"""How the user says to read the events: one set of rules and messages for tables and for Spark."""
+"""The options that say how to read events: one set of rules and messages for tables and for Spark."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ensue.language.ast import NANOSECONDS, UNITS
 
 
 class Reading(TypedDict, total=False):
-    """Which columns say when and what: see `Query.run`."""
+    """The columns for time, type and tie-break, and the unit of time: see `Query.run`."""
 
     time: str | None
     type: str | None
@@ -19,14 +19,14 @@ class Reading(TypedDict, total=False):
 
 
 def check_reading(**reading: object) -> None:
-    """Refuses what is no name of a column."""
+    """Refuses options that are not strings."""
     for option, value in reading.items():
         if value is not None and not isinstance(value, str):
-            raise DataError(f"{option}= takes a text, not {value!r}")
+            raise DataError(f"{option}= takes a string, not {value!r}")
 
 
 def events_by_stream(events: Any, streams: tuple[str, ...]) -> dict[str, Any]:
-    """What was given for each stream in FROM: one thing, or a mapping of the streams' names."""
+    """The events of each stream in FROM, given directly for one stream or as a mapping from the streams' names."""
     if isinstance(events, Mapping):
         missing = [s for s in streams if s not in events]
         if missing:
@@ -38,13 +38,13 @@ def events_by_stream(events: Any, streams: tuple[str, ...]) -> dict[str, Any]:
     return {streams[0]: events}
 
 
-#: What each column is for, and how to name another.
-TIME_ADVICE = "name the time column with time='...', or take rows in the order they have with time=None"
+#: For each role of a column: how to name another column.
+TIME_ADVICE = "name the time column with time='...', or keep the order of the rows with time=None"
 _ADVICE = {"time": "name it with time='...'", "type": "name it with type=...", "tie-break": "name it with tiebreak=..."}
 
 
 def check_column(known: Collection[str], name: str, role: str, advice: str | None = None) -> None:
-    """Refuses a column that is not there, with the one that may have been meant."""
+    """Refuses a column that does not exist, with a hint at the one that may have been meant."""
     if name not in known:
         columns = f"the columns are {listed(known)}" if known else "the events have no columns"
         hint = did_you_mean(name, known) or columns
@@ -52,9 +52,9 @@ def check_column(known: Collection[str], name: str, role: str, advice: str | Non
 
 
 def nanoseconds_of_a_step(time: str, type_: str, own: str | None, unit: str | None) -> int | None:
-    """How long one step of the time column is; `own` is the unit of its type, None for a whole number.
+    """The length of one step of the time column; `own` is the unit of its type, None for a whole number.
 
-    None where a whole number has no unit: then no time may be compared.
+    It is None if a whole number has no unit: then the query must not compare times.
     """
     if own is not None:
         if unit is not None:
@@ -68,15 +68,15 @@ def nanoseconds_of_a_step(time: str, type_: str, own: str | None, unit: str | No
 
 
 def no_time_type(time: str, type_: str, advice: str) -> DataError:
-    """What is wrong with a time column of another type."""
+    """The error for a time column of a type that is not a time."""
     wanted = f"it must be a timestamp, a date, or an integer with a unit{advice}"
     return DataError(f"the time column '{time}' is of type {type_}: {wanted}")
 
 
 def no_unit(time: str | None) -> DataError:
-    """What is wrong with a query that compares times of an unknown unit."""
+    """The error for a query that compares times whose unit is not known."""
     if time is None:
-        return DataError("the query compares times, but time=None gives the events none: name the time column")
+        return DataError("the query compares times, but with time=None events have no time: name the time column")
     return DataError(
         f"the query compares times, and the time column '{time}' is an integer: say its unit, such as unit='ms'"
     )

@@ -1,4 +1,4 @@
-"""What is known of the events: their attributes and Arrow types, grouped into the kinds that expressions know."""
+"""The schema of events: their attributes with Arrow types, which are grouped into the kinds that expressions know."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 
 class Kind(StrEnum):
-    """What an expression can do with a value."""
+    """The kind of a value, which decides what an expression can do with it."""
 
     NULL = "NULL"
     BOOLEAN = "boolean"
@@ -29,7 +29,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class ValueType:
-    """The type of a value: its kind, and the Arrow type a result column gets."""
+    """The type of a value: its kind, and the Arrow type of a result column."""
 
     kind: Kind
     arrow: pa.DataType
@@ -56,7 +56,7 @@ def value_type(arrow: pa.DataType) -> ValueType:
 
 
 def is_short_decimal(arrow: pa.DataType) -> bool:
-    """Whether floats tell all decimals of the type apart, and so keep their order: up to 15 digits they do."""
+    """Whether floats represent all decimals of the type distinctly and so keep their order, as up to 15 digits."""
     return bool(pa.types.is_decimal(arrow)) and arrow.precision <= 15 and 0 <= arrow.scale <= 15
 
 
@@ -81,7 +81,7 @@ def _kind(arrow: pa.DataType) -> Kind:
 
 @dataclass(frozen=True)
 class Schema:
-    """The attributes of a stream's events. Every event has all of them; a missing one is NULL."""
+    """The attributes of a stream's events. Every event has all of them; a missing value is NULL."""
 
     attributes: Mapping[str, ValueType]
 
@@ -91,7 +91,7 @@ class Schema:
 
 
 def timestamp_literal(text: str) -> pa.TimestampScalar | None:
-    """The instant that `timestamp('...')` names, or None where the text is none."""
+    """The instant that `timestamp('...')` names, or None if the text is not a time."""
     for unit, zone in (("us", None), ("us", "UTC"), ("ns", None), ("ns", "UTC")):
         try:
             return pc.cast(pa.scalar(text), pa.timestamp(unit, zone))

@@ -1,4 +1,4 @@
-"""Whatever the user has, as an Arrow table: tables, frames, rows, files."""
+"""Reads every supported source of events as an Arrow table: tables, frames, rows, files."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from ensue.errors import DataError, listed
 def read_table(source: Any, *, only: frozenset[str] | None = None, encoded: str | None = None) -> pa.Table:
     """One source as an Arrow table: a table, batches, a pandas or polars frame, rows, or a path.
 
-    From a Parquet file, `only` these columns are read if it has them all, and the column `encoded` is read as a
-    dictionary, so that its strings are never made.
+    From a Parquet file, only the columns in `only` are read if the file has them all, and the column `encoded` is read
+    as a dictionary, so that not every row becomes a string.
     """
     try:
         table = _table(source, only, encoded)
@@ -34,13 +34,13 @@ def read_table(source: Any, *, only: frozenset[str] | None = None, encoded: str 
 
 
 def is_spark(events: Any) -> bool:
-    """Whether these are Spark DataFrames, classic or of Spark Connect; tells without loading Spark."""
+    """Whether these are Spark DataFrames, classic or of Spark Connect; the answer does not load Spark."""
     some = next(iter(events.values()), None) if isinstance(events, Mapping) else events
     return some.__class__.__module__.startswith("pyspark.sql") and hasattr(some, "isStreaming")
 
 
 def read_schema(path: str | Path) -> pa.Schema:
-    """The columns of a file; of a Parquet file without reading its rows."""
+    """The columns of a file; for a Parquet file, the rows are not read."""
     if Path(path).suffix.lower() in _PARQUET and Path(path).exists():
         try:
             return _parquet_schema(Path(path))
@@ -77,7 +77,7 @@ def _table(source: Any, only: frozenset[str] | None, encoded: str | None) -> pa.
 
 
 def _with_wide_indices(table: pa.Table) -> pa.Table:
-    """Dictionaries that differ from chunk to chunk with indices that can number all of their values together."""
+    """Widens the indices of dictionary columns of several chunks, so that they can index the values of all chunks."""
     for i, field in enumerate(table.schema):
         column = table.column(i)
         if pa.types.is_dictionary(field.type) and column.num_chunks > 1 and field.type.index_type.bit_width < 32:
@@ -87,14 +87,14 @@ def _with_wide_indices(table: pa.Table) -> pa.Table:
 
 
 def _from_rows(rows: list[Mapping[str, Any]]) -> pa.Table:
-    """Rows as a table; not by Table.from_pylist, which takes the columns of the first row alone."""
+    """Rows as a table. Not by Table.from_pylist, which reads only the columns that the first row has."""
     columns = {}
     for name in dict.fromkeys(name for row in rows for name in row):
-        # pandas' NaT is a datetime that is none.
+        # pandas' NaT is an instance of datetime, but stands for a missing time.
         values = [None if v.__class__.__name__ == "NaTType" else v for v in (row.get(name) for row in rows)]
         zoned = {v.tzinfo is not None for v in values if isinstance(v, datetime)}
         if len(zoned) > 1:
-            raise DataError(f"the column '{name}' has some times in a zone and some in none: give all of them one")
+            raise DataError(f"the column '{name}' has some times with a zone and some without: give all of them a zone")
         try:
             columns[str(name)] = pa.array(values)
         except (pa.ArrowException, ValueError, TypeError, OverflowError) as e:
@@ -106,7 +106,7 @@ _PARQUET = (".parquet", ".pq")
 
 
 def _without_view(type_: pa.DataType) -> pa.DataType:
-    """The view types of Arrow as plain ones: many of its functions have no kernel for views."""
+    """The type with Arrow's view types replaced by plain ones: many Arrow functions have no kernel for views."""
     if pa.types.is_dictionary(type_):
         plain = _without_view(type_.value_type)
         return type_ if plain == type_.value_type else plain
@@ -137,28 +137,28 @@ def _read_parquet(source: Any, only: frozenset[str] | None, encoded: str | None)
     import pyarrow.parquet as pq
 
     if isinstance(source, pa.NativeFile):
-        # In one thread: a process that ends right after a parallel read of a buffer was seen to abort (2 of 25 times).
+        # In one thread: a process that ended right after a parallel read of a buffer aborted in 2 of 25 runs.
         return pq.ParquetFile(source, pre_buffer=False).read(use_threads=False)
     schema = _parquet_schema(source)
     columns = [n for n in schema.names if n in only] if only is not None and only <= set(schema.names) else None
     strings = encoded in schema.names and pa.types.is_string(schema.field(encoded).type)
-    # Buffering ahead is for files that are far away; of a local one it takes a tenth of the time (measured).
+    # Buffering ahead helps with remote files; for a local file it costs a tenth of the time (measured).
     how = {"read_dictionary": [encoded] if strings else None, "pre_buffer": False}
     if source.is_file() and (file := pq.ParquetFile(source, **how)).num_row_groups <= 1:
         return file.read(columns=columns)
-    # Reads groups of rows side by side; but it loads pandas if it is there, which a small file should not wait for.
+    # This reads row groups in parallel, but it loads pandas if that is installed: a small file should not wait for it.
     return pq.read_table(source, columns=columns, **how)
 
 
 def _parquet_schema(path: Path) -> pa.Schema:
-    """The columns of a Parquet file, or of a folder of them as Spark writes it."""
+    """The columns of a Parquet file, or of a folder of such files, as Spark writes it."""
     import pyarrow.parquet as pq
 
     return pq.read_schema(path) if path.is_file() else pq.ParquetDataset(path).schema
 
 
 def read_stream_format(source: Any, ending: str) -> pa.Table:
-    """A path or an open file in the format that the file name's ending names."""
+    """Reads a path or an open file, in the format that `ending`, the end of the file's name, stands for."""
     match ending:
         case ".parquet" | ".pq":
             return _read_parquet(source, None, None)
@@ -176,7 +176,7 @@ def read_stream_format(source: Any, ending: str) -> pa.Table:
 
 
 def _checked_text(table: pa.Table) -> pa.Table:
-    """A CSV's table, whose text must be UTF-8: what is not, Arrow gives as bytes."""
+    """The table of a CSV, after a check that its text is UTF-8: Arrow reads other text as bytes."""
     for name in table.column_names:
         if pa.types.is_binary(table.schema.field(name).type):
             values = table.column(name).to_pylist()
@@ -206,6 +206,6 @@ def _read_json(source: Any) -> pa.Table:
     if data.lstrip().startswith(b"["):
         rows = standard.loads(data)
         if not all(isinstance(row, dict) for row in rows):
-            raise DataError("a JSON file holds one object a line, or an array of objects")
+            raise DataError("a JSON file must hold one object per line, or an array of objects")
         return _from_rows(rows)
     return json.read_json(pa.BufferReader(data))

@@ -1,4 +1,4 @@
-"""Prints the demo's questions, queries and answers, found here and on Spark; ends with 1 where the two differ."""
+"""Prints the demo's questions, queries and answers, found here and on Spark; exits with 1 if the two differ."""
 
 import sys
 import time
@@ -30,7 +30,7 @@ def main() -> int:
 
 
 def _on_spark(found: dict[str, pa.Table]) -> int:
-    """Runs the same queries on Spark and says whether they find the same."""
+    """Runs the same queries on Spark and prints whether they find the same matches."""
     try:
         from ensue.spark import local_session
     except ImportError:
@@ -55,7 +55,7 @@ def _on_spark(found: dict[str, pa.Table]) -> int:
 
 
 def _rows(table: pa.Table) -> Counter[tuple[Any, ...]]:
-    """The rows without their order: Spark's matches come as its tasks end."""
+    """The rows without their order, because Spark's matches come in the order in which its tasks end."""
     return Counter(tuple(row.values()) for row in table.to_pylist())
 
 

@@ -106,7 +106,7 @@ class Deadlines:
     def __init__(self, plan: Plan, tick: int | None) -> None:
         assert plan.absence is not None
         self._sets: Sequence[frozenset[str]] = plan.marks
-        self._keys = [k.attribute for k in plan.query.partition]
+        self._keys = plan.keys
         self._deadline = _Deadline(plan.absence, tick)
         self._waiting: _Waiting | None = None
         self._position = 0

@@ -34,7 +34,7 @@ def _judged(found: ComplexEvents, plan: Plan, events: EventStream) -> ComplexEve
     """
     if plan.related:
         found = _chosen(satisfying(found, plan.related, events), plan.chooses_judged).only(plan.shown)
-    return _each_once(found).first_of_each_end(plan.query.limit)
+    return _each_once(found).first_of_each_end(plan.limit)
 
 
 def _chosen(found: ComplexEvents, selector: ast.Selector | None) -> ComplexEvents:

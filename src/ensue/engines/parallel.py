@@ -36,7 +36,7 @@ def in_slices_or_shares(work: Work, plan: Plan) -> ComplexEvents | None:
     slices = _slices(work)
     if len(slices) > 1:
         return _sliced(work, plan, slices)
-    if plan.query.partition and plan.query.consume is not ast.Consume.ANY:
+    if plan.keys and plan.consume is not ast.Consume.ANY:
         return _shared_out(work, plan)
     return None
 

@@ -1,4 +1,4 @@
-"""What `explain` says of a query: the printers of all stages, one after the other."""
+"""The text of `explain`: the output of every stage's printer, one after the other."""
 
 from ensue.explain.stages import explain, explain_deterministic
 

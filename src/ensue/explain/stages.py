@@ -1,8 +1,9 @@
-"""`explain`: what a query was understood as, in words."""
+"""`explain`: how a query was understood and how it is evaluated, in words."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Mapping, Sequence
 
 from ensue.automata.automaton_printer import print_automaton, print_determinised, print_deterministic
 from ensue.automata.predicates import print_guard
@@ -17,13 +18,14 @@ from ensue.logic.scope import bindings
 from ensue.plan import Plan
 from ensue.plan.choice import Choice
 from ensue.plan.detector_automaton import deterministic
+from ensue.rewrite import Step
 
 
 def explain(choice: Choice, *, verbose: bool = False, more: Mapping[str, list[str]] | None = None) -> str:
-    """The query in normal form, its variables, what decides how it is evaluated, and by which engine.
+    """The query in normal form, its variables, the properties that decide how it is evaluated, and the engine.
 
-    Of a plan the formula is shown after each rule that changed
-    it, then the automaton; `verbose` shows the determinised automaton too. `more` are sections of other runners.
+    If there is a plan, its formula is shown after each rule that changed it, then the automaton; `verbose` also shows
+    the determinised automaton. `more` has further sections, such as those about Spark.
     """
     checked, plan = choice.checked, choice.plan
     sections = {
@@ -33,8 +35,7 @@ def explain(choice: Choice, *, verbose: bool = False, more: Mapping[str, list[st
         "evaluation": [*_properties(classify(checked.query)), *_keys(choice), *_engine(choice)],
     }
     if plan is not None:
-        width = max(len(rule) for rule, _ in plan.steps)
-        sections["formula"] = [f"{rule.ljust(width)}  {print_pattern(p)}" for rule, p in plan.steps]
+        sections["formula"] = _formulas(choice.steps)
         sections["automaton"] = print_automaton(plan.automaton)
         if verbose:
             sections["determinised"] = print_determinised(plan.automaton, plan.predicates, plan.marks, plan.actions)
@@ -47,7 +48,7 @@ def section(title: str, lines: list[str]) -> str:
 
 
 def explain_deterministic(checked: Checked) -> str:
-    """The deterministic automaton of the query as a section of its own, or why there is none."""
+    """The section with the deterministic automaton of the query, or with the reason why there is none."""
     try:
         automaton = deterministic(checked)
     except EngineError as e:
@@ -58,6 +59,14 @@ def explain_deterministic(checked: Checked) -> str:
     return section("deterministic", [size, *print_deterministic(automaton)])
 
 
+def _formulas(steps: Sequence[Step]) -> list[str]:
+    """The formula as it is written, and after each rule that changed what there is to read."""
+    texts = [(step.rule, print_pattern(step.parts.formula)) for step in steps]
+    shown = [texts[0], *(after for before, after in itertools.pairwise(texts) if after[1] != before[1])]
+    width = max(len(rule) for rule, _ in shown)
+    return [f"{rule.ljust(width)}  {text}" for rule, text in shown]
+
+
 def _engine(choice: Choice) -> list[str]:
     plan = choice.plan
     if plan is None:
@@ -65,35 +74,37 @@ def _engine(choice: Choice) -> list[str]:
         return [slow_engine, f"because       {choice.because}"]
     judged = " before they are judged" if plan.related else ""
     slow = slow_moves(plan.automaton) if plan.automaton.registers and not plan.on_one_clock else []
-    lines = [f"engine        automaton: {_time(plan, slow)}, then as long as the matches are{judged}"]
+    lines = [f"engine        automaton: {_time(plan, slow)}, plus the size of the matches{judged}"]
     if plan.chooses is not None:
         lines.append(f"choice        {plan.chooses}: at the end of a match, among the best of each start in reach")
     if plan.chooses_judged is not None:
-        lines.append(f"choice        {plan.chooses_judged}: at the end of a match, among all that were judged")
+        lines.append(f"choice        {plan.chooses_judged}: at the end of a match, among all that passed")
     if plan.related:
         lines.append(f"judged        on whole matches: {'; '.join(map(print_expression, plan.related))}")
     if plan.absence is not None:
-        lines.append(f"absent        {' or '.join(map(print_guard, plan.absence.guards))}: asked of where a match ends")
-    lines += timing_lines(plan, slow)
+        absent = " or ".join(map(print_guard, plan.absence.guards))
+        lines.append(f"absent        {absent}: looked for after the end of each match")
+    lines += timing_lines(choice, slow)
     if plan.decided_last:
         lines.append(f"detection     from the matches, since {plan.decided_last}")
     return lines
 
 
 def _time(plan: Plan, slow: list[str]) -> str:
-    """What an event costs."""
+    """The time that an event takes."""
     if not plan.automaton.registers or plan.on_one_clock:
-        return "constant time an event"
+        return "constant time per event"
     if not slow:
-        return "time an event by the logarithm of the open partial matches"
-    return f"time an event by the open partial matches in the window, at {'; '.join(slow)}"
+        return "time per event logarithmic in the open partial matches"
+    return f"time per event linear in the open partial matches of the window, at {'; '.join(slow)}"
 
 
 def _keys(choice: Choice) -> list[str]:
-    """The keys that equalities between events have become."""
+    """The partition keys that were made from equalities between events."""
     if choice.plan is None:
         return []
-    new = [k.attribute for k in choice.plan.query.partition if k not in choice.checked.query.partition]
+    own = [k.attribute for k in choice.checked.query.partition]
+    new = [k for k in choice.plan.keys if k not in own]
     return [f"keys          {', '.join(new)}: equal in all events of a match, so a partition"] if new else []
 
 

@@ -1,4 +1,4 @@
-"""What `explain` says of a query with clocks: its class, and what that means for how it is evaluated."""
+"""The lines of `explain` about a query with clocks: its class, and how the class is evaluated."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from ensue.automata.timing.one_clock import has_lower_bounds
 from ensue.automata.timing.synchronous import Answer, Verdict, Witness
 from ensue.language.ast import NANOSECONDS
 from ensue.plan import Plan
+from ensue.plan.choice import Choice
 from ensue.plan.timed_classes import Timing, timing_of
 
 
-def timing_lines(plan: Plan, slow: list[str]) -> list[str]:
-    """None for a query without clocks; `slow` are the transitions that look at many runs one by one."""
-    timing = timing_of(plan)
-    if timing is None:
+def timing_lines(choice: Choice, slow: list[str]) -> list[str]:
+    """The lines; none for a query without clocks. `slow` are the transitions that handle many runs one by one."""
+    plan, timing = choice.plan, timing_of(choice)
+    if plan is None or timing is None:
         return []
     compares = any(compares_values(actions) for actions in plan.actions)
     lines = [
@@ -30,11 +31,11 @@ def timing_lines(plan: Plan, slow: list[str]) -> list[str]:
     return lines
 
 
-_UPPER = "lists by the clock: it is one, with upper bounds only, so an event takes constant time"
-_LOWER = "queues by the clock: it is one, with lower bounds only, so an event takes constant time on average"
-_FAST = "ordered trees: the partial matches that pass a check lie together"
-_SLOW = "ordered trees: some events look at each partial match, as it carries more past them or must pass two bounds"
-_OUTSIDE = "the query compares values too, which the classes of timed queries do not"
+_UPPER = "lists by the clock: one clock with only upper bounds, so constant time per event"
+_LOWER = "queues by the clock: one clock with only lower bounds, so constant time per event on average"
+_FAST = "ordered trees: the partial matches that pass a check are adjacent"
+_SLOW = "ordered trees: some events handle each partial match, as it keeps other values too or must pass two bounds"
+_OUTSIDE = "the query also compares values, which the classes of timed queries exclude"
 
 
 def _evaluator(plan: Plan, timing: Timing, slow: list[str]) -> str:
@@ -42,16 +43,16 @@ def _evaluator(plan: Plan, timing: Timing, slow: list[str]) -> str:
         return _LOWER if has_lower_bounds(plan.automaton) else _UPPER
     if timing.monotonic is None or slow:
         return _SLOW if slow else _FAST
-    return f"{_FAST}; no constant time, since {_why_not(plan, timing)}"
+    return f"{_FAST}; not in constant time, because {_why_not(plan, timing)}"
 
 
 def _why_not(plan: Plan, timing: Timing) -> str:
-    """Why a monotonic query is not evaluated in constant time an event."""
+    """Why a monotonic query is not evaluated in constant time per event."""
     if plan.window.events is not None:
-        return "the window counts events besides"
+        return "the window also counts events"
     if plan.chooses is not None:
         return f"{plan.chooses} compares matches"
-    return "the automaton is too large" if timing.upper else "what waits for a lower bound does not wait in line"
+    return "the automaton is too large" if timing.upper else "runs that wait for a lower bound do not wait in line"
 
 
 def _class(timing: Timing) -> str:
@@ -70,14 +71,14 @@ def _resets(verdict: Verdict) -> str:
 
 
 def _shown(witness: Witness) -> str:
-    """The events of the witness with their times."""
+    """The events of the witness, with their times."""
     unit = _unit(witness.times)
     times = [f"{float(t / NANOSECONDS[unit]):g} {unit}" for t in witness.times]
     return ", ".join(f"{print_guard(s.guard)} at {t}" for s, t in zip(witness.steps, times, strict=True))
 
 
 def _unit(times: Sequence[Fraction]) -> str:
-    """The largest unit of which the times are whole or half, and the last is at least one."""
+    """The largest unit in which all times are multiples of a half and the last time is at least 1."""
     for unit, length in reversed(NANOSECONDS.items()):
         if times[-1] >= length and all((2 * t / length).denominator == 1 for t in times):
             return unit

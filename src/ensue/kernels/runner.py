@@ -56,7 +56,7 @@ class Reader:
     """
 
     def __init__(self, plan: Plan, tick: int | None, given: int = 0) -> None:
-        self.keys = KeyNumbers([k.attribute for k in plan.query.partition])
+        self.keys = KeyNumbers(plan.keys)
         self.classifier = Classifier(plan.predicates, given)
         self._determinizer = Determinizer(plan.automaton, plan.predicates, plan.marks, plan.actions)
         self.columns = RegisterColumns(RegisterPrograms(plan), tick)
@@ -133,14 +133,14 @@ class Evaluator:
         self.arena, noted = self._prepare(tick)
         self.programs = Programs(self._determinizer, reader.classifier.words, configurations, noted)
         self.rules = Rules(
-            keyed=bool(plan.query.partition),
+            keyed=bool(plan.keys),
             counted=_counted(plan),
             share=share,
             share_mask=shares - 1,
             events=evaluate.NO_BOUND if plan.window.events is None else plan.window.events,
             ticks=evaluate.NO_BOUND if ticks is None else ticks,
-            limit=0 if plan.judged else plan.query.limit or 0,
-            consume=_CONSUME[plan.query.consume],
+            limit=0 if plan.judged else plan.limit or 0,
+            consume=_CONSUME[plan.consume],
             choose=CHOOSE[plan.chooses],
             earliest=plan.chooses_earliest,
             hidden=plan.marks.index(_HIDDEN) if _HIDDEN in plan.marks else 0,
@@ -472,7 +472,7 @@ class Runner:
 
 def _counted(plan: Plan) -> bool:
     """Whether each partition counts its own events."""
-    return bool(plan.query.partition) and plan.window.events is not None and not plan.counts_all
+    return bool(plan.keys) and plan.window.events is not None and not plan.counts_all
 
 
 def _new_output(events: int) -> Output:

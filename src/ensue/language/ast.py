@@ -1,7 +1,7 @@
 """The abstract syntax of a query: small immutable nodes, each with the span of text that it came from.
 
-Equality ignores spans, so `parse(print(q)) == q` can be asked as it stands. Patterns mirror the table of
-the language page, section 3; expressions its section 4; `Query` its section 6.
+Equality ignores spans, so a test can ask `parse(print(q)) == q` directly. Patterns mirror the table in section 3 of
+the language page, expressions section 4, and `Query` section 6.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NOWHERE = Span(0, 0)
 
 @dataclass(frozen=True)
 class Node:
-    """What every node has: a span that does not take part in equality."""
+    """The base of all nodes: a span that equality ignores."""
 
     span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 
@@ -68,7 +68,7 @@ class Bound(Node):
 
 @dataclass(frozen=True)
 class Interval(Node):
-    """A set of time differences between two bounds; a missing bound is open to that side."""
+    """A set of time differences between two bounds; a missing bound leaves that side open."""
 
     low: Bound | None
     high: Bound | None
@@ -85,7 +85,7 @@ class Interval(Node):
         return True
 
     def is_empty(self) -> bool:
-        """Whether no time difference lies in it (none is negative: a stream is ordered)."""
+        """Whether the interval contains no time difference (differences are never negative: a stream is ordered)."""
         low = self.low.duration.nanoseconds() if self.low else Fraction(0)
         low_inclusive = self.low.inclusive if self.low else True
         if self.high is None:
@@ -119,7 +119,7 @@ class Expression(Node):
 
 @dataclass(frozen=True)
 class Literal(Expression):
-    """A constant. The type is a field because 1, 1.0 and TRUE are equal in Python and must not be here."""
+    """A constant. The type is a field because 1, 1.0 and TRUE are equal in Python but must differ here."""
 
     value: bool | int | float | str | None
     type: LiteralType
@@ -147,7 +147,7 @@ class Attribute(Expression):
 
 @dataclass(frozen=True)
 class LastOf(Expression):
-    """`LASTOF(y).a`: the attribute of the event that `y` marked in the round before of the iteration around it."""
+    """`LASTOF(y).a`: attribute `a` of the event that `y` marked in the previous round of the enclosing iteration."""
 
     variable: str
     name: str
@@ -208,7 +208,7 @@ class Like(Expression):
 
 @dataclass(frozen=True)
 class Call(Expression):
-    """A function, a look-back `PREV(x.a, k)` or an aggregate. The name is kept in lower case."""
+    """A function, a look-back `PREV(x.a, k)` or an aggregate. The name is in lower case."""
 
     function: str
     arguments: tuple[Expression, ...]
@@ -224,7 +224,7 @@ class Pattern(Node):
 
 @dataclass(frozen=True)
 class Type(Pattern):
-    """`T`: one event of that type."""
+    """`T`: one event of type `T`."""
 
     name: str
 
@@ -266,7 +266,7 @@ class Sequence(Pattern):
 
 @dataclass(frozen=True)
 class Iteration(Pattern):
-    """`p+`, `p:+`, `p->+`, `p{n,m}`, `p:{n,m}`, `p->{n,m}` and their timed forms; `high` None is "no most"."""
+    """`p+`, `p{n,m}`, the same with `:` and `->`, timed or not; if `high` is None, there is no upper limit."""
 
     body: Pattern
     low: int = 1
@@ -294,7 +294,7 @@ class NotBetween(Pattern):
 
 @dataclass(frozen=True)
 class NotAfter(Pattern):
-    """`p ; NOT q WITHIN d`: an absence with a deadline, which is an interval with an upper bound only."""
+    """`p ; NOT q WITHIN d`: an absence with a deadline; the deadline is an interval with an upper bound only."""
 
     body: Pattern
     absent: Pattern
@@ -338,6 +338,10 @@ class Unless(Pattern):
 class Within(Pattern):
     body: Pattern
     window: Interval | EventCount
+
+
+#: The patterns with something that must not occur.
+Absence = Unless | NotBetween | NotAfter | NotBefore
 
 
 class Selector(StrEnum):
@@ -386,7 +390,7 @@ class PartitionKey(Node):
 
 @dataclass(frozen=True)
 class Query(Node):
-    """A whole query. `items` None is `*`. Query-level FILTER and WITHIN are suffixes of the pattern."""
+    """A whole query. If `items` is None, it is `*`. Query-level FILTER and WITHIN are suffixes of the pattern."""
 
     items: tuple[Item, ...] | None
     streams: tuple[str, ...]
@@ -395,7 +399,7 @@ class Query(Node):
     partition: tuple[PartitionKey, ...] = ()
     consume: Consume = Consume.NONE
     limit: int | None = None
-    #: Where parts stand that are no nodes of their own: "items", "stream 0", "LIMIT".
+    #: The spans of parts that are not nodes: "items", "stream 0", "LIMIT".
     places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
 
 
@@ -405,7 +409,7 @@ N = TypeVar("N", bound=Node)
 
 
 def children(node: Node) -> Iterator[Node]:
-    """The nodes directly below, in the order of the text."""
+    """The direct children of the node, in the order of the text."""
     for f in dataclasses.fields(node):
         value = getattr(node, f.name)
         if isinstance(value, Node):
@@ -415,7 +419,7 @@ def children(node: Node) -> Iterator[Node]:
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """The node and all below it, without recursion, so that deep input cannot overflow the stack."""
+    """The node and all nodes below it, without recursion, so that deep input cannot overflow the stack."""
     stack = [node]
     while stack:
         top = stack.pop()
@@ -428,7 +432,7 @@ def find(node: Node, kind: type[N]) -> Iterator[N]:
 
 
 def replaced(e: Expression, by: Callable[[Expression], Expression | None]) -> Expression:
-    """The expression with the parts replaced for which `by` gives another; what it gives is not looked into."""
+    """The expression with each part replaced for which `by` returns another; replacements are not searched again."""
     other = by(e)
     if other is not None:
         return other

@@ -1,4 +1,4 @@
-"""Queries written in Python: the same AST as the text, for programs that make queries.
+"""Builds queries in Python, for programs that make queries: the result is the same AST as from the text.
 
 >>> T, H = types("T", "H")
 >>> x, y = variables("x", "y")
@@ -151,7 +151,7 @@ class Variable:
 
 @dataclass(frozen=True)
 class LastOf:
-    """The event of a variable in the round before: `lastof(y).v` and `lastof(y)["v"]` are its attributes."""
+    """The event of a variable in the previous round: `lastof(y).v` and `lastof(y)["v"]` are its attributes."""
 
     _of: str
 
@@ -165,12 +165,12 @@ class LastOf:
 
 
 def lastof(variable: Variable) -> LastOf:
-    """`LASTOF(y)`: inside an iteration, the event of `y` in the round before."""
+    """`LASTOF(y)`: inside an iteration, the event of `y` in the previous round."""
     return LastOf(variable._name)
 
 
 def variables(*names: str) -> tuple[Variable, ...]:
-    """Variables by name."""
+    """Variables with these names."""
     return tuple(map(Variable, names))
 
 
@@ -230,11 +230,15 @@ class Pat:
 
     def then(self, other: Pat, gap: str | None = None) -> Pat:
         """`p ; q`, with a gap `p ;[I] q`"""
-        return Pat(ast.Sequence(self.node, other.node, False, _gap(gap)))
+        return Pat(ast.Sequence(self.node, other.node, ast.Link.THEN, _gap(gap)))
 
     def directly(self, other: Pat, gap: str | None = None) -> Pat:
         """`p : q`, with a gap `p :[I] q`"""
-        return Pat(ast.Sequence(self.node, other.node, True, _gap(gap)))
+        return Pat(ast.Sequence(self.node, other.node, ast.Link.DIRECTLY, _gap(gap)))
+
+    def followed_by(self, other: Pat, gap: str | None = None) -> Pat:
+        """`p -> q`, with a gap `p ->[I] q`: the next event that `q` can start with"""
+        return Pat(ast.Sequence(self.node, other.node, ast.Link.NEXT, _gap(gap)))
 
     def __rshift__(self, other: Pat) -> Pat:
         return self.then(other)
@@ -253,19 +257,25 @@ class Pat:
         """`p UNLESS q`"""
         return Pat(ast.Unless(self.node, absent.node))
 
-    def without(self, absent: Pat, then: Pat) -> Pat:
-        """`p ; NOT q ; r`"""
-        return Pat(ast.NotBetween(self.node, absent.node, then.node))
+    def without(self, absent: Pat, then: Pat, gap: str | None = None) -> Pat:
+        """`p ; NOT q ; r`, with a gap from the end of `p` to the start of `r`: `p ; NOT q ;[I] r`"""
+        return Pat(ast.NotBetween(self.node, absent.node, then.node, _gap(gap)))
 
     def not_followed_by(self, absent: Pat, within: str) -> Pat:
         """`p ; NOT q WITHIN d`: the deadline is a duration ("10 min") or an upper bound ("< 10 min")."""
         return Pat(ast.NotAfter(self.node, absent.node, _interval(within)))
 
-    def repeated(self, low: int = 1, high: int | None = None, *, directly: bool = False, gap: str | None = None) -> Pat:
-        """`p+` and, with counts, `p{n,m}`; `directly` for the contiguous forms."""
+    def not_preceded_by(self, absent: Pat, within: str) -> Pat:
+        """`NOT q WITHIN d ; p`: the time before is a duration ("10 min") or an upper bound ("< 10 min")."""
+        return Pat(ast.NotBefore(absent.node, _interval(within), self.node))
+
+    def repeated(
+        self, low: int = 1, high: int | None = None, *, link: ast.Link | str = ast.Link.THEN, gap: str | None = None
+    ) -> Pat:
+        """`p+` and, with counts, `p{n,m}`; `link=":"` and `link="->"` make the other forms."""
         if low < 1 or (high is not None and high < low):
             raise ValueError(f"an iteration of {low} to {high} rounds matches nothing; for none, use optional()")
-        return Pat(ast.Iteration(self.node, low, high, directly, _gap(gap)))
+        return Pat(ast.Iteration(self.node, low, high, ast.Link(link), _gap(gap)))
 
     def optional(self) -> Pat:
         """`p?`"""
@@ -289,7 +299,7 @@ class Pat:
 
 
 def types(*names: str) -> tuple[Pat, ...]:
-    """Event types by name, each the pattern of one such event."""
+    """Event types with these names, each as the pattern of one event of that type."""
     return tuple(Pat(ast.Type(n)) for n in names)
 
 
@@ -311,7 +321,7 @@ def _gap(text: str | None) -> ast.Interval | None:
 
 @dataclass(frozen=True)
 class Select:
-    """A query in the making; `build` ends it."""
+    """A query under construction; `build` completes it."""
 
     items: tuple[ast.Item, ...] | None
     streams: tuple[str, ...] = ()
@@ -340,7 +350,7 @@ class Select:
         return dataclasses.replace(self, most=most)
 
     def build(self) -> ast.Query:
-        """The AST. It is printed and parsed once, so that every node has a span in a text people can read."""
+        """Returns the AST, printed and parsed once, so that every node has a span in a readable text."""
         if self.pattern is None or not self.streams:
             raise ValueError("a query needs from_(...) and matching(...)")
         query = ast.Query(
@@ -356,6 +366,6 @@ class Select:
 
 
 def select(*items: Expr | Variable | ast.Item) -> Select:
-    """Starts a query; without items it is `SELECT *`."""
+    """Starts a query; without items, it is `SELECT *`."""
     made = tuple(i if isinstance(i, ast.Item) else ast.Item(_node(i)) for i in items)
     return Select(made or None)

@@ -1,4 +1,4 @@
-"""Query text to AST. Nothing of the parser library leaves this file: errors are told in the reader's words."""
+"""Parses query text into an AST. No object or error of the parser library leaves the package `language`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ensue.errors import Problem, ProblemKind, QueryError, Span, did_you_mean, l
 from ensue.language import ast
 from ensue.language.syntax_errors import KEYWORDS, explain_character, explain_token
 
-#: How deep a query may nest. Far above what a person writes, far below what would overflow Python's stack.
+#: The maximum nesting of a query: far above what a person writes, far below what would overflow Python's stack.
 MAX_DEPTH = 200
 _HERE = Path(__file__).parent
 _OPENING = frozenset(("LPAR", "LSQB", "LBRACE"))
@@ -35,28 +35,28 @@ def parse_query(text: str | bytes) -> ast.Query:
 
 
 def parse_pattern(text: str | bytes) -> ast.Pattern:
-    """The AST of a pattern alone."""
+    """The AST of a lone pattern."""
     node = _parse(text, "pattern_text")
     assert isinstance(node, ast.Pattern)
     return node
 
 
 def parse_expression(text: str | bytes) -> ast.Expression:
-    """The AST of a filter's expression alone."""
+    """The AST of a lone expression, as in a filter."""
     node = _parse(text, "expression_text")
     assert isinstance(node, ast.Expression)
     return node
 
 
 def parse_interval(text: str | bytes) -> ast.Interval:
-    """The AST of a time interval with its brackets, such as `[<= 5 s]`."""
+    """The AST of a lone time interval with its brackets, such as `[<= 5 s]`."""
     node = _parse(text, "interval_text")
     assert isinstance(node, ast.Interval)
     return node
 
 
 def decode(text: str | bytes) -> str:
-    """The text as a string; bytes must be UTF-8, and may begin with the mark that some editors put there."""
+    """The text as a string, without a byte order mark; bytes must be UTF-8."""
     if isinstance(text, bytes):
         try:
             return text.decode("utf-8").removeprefix("\ufeff")
@@ -108,7 +108,7 @@ def _parse(text: str | bytes, start: str) -> ast.Node:
 
 @cache
 def _lark(start: str) -> Lark:
-    """One parser a start symbol, made when first needed: a query alone needs a third of all tables."""
+    """The parser for a start symbol, made when it is first needed: whole queries need only a third of all tables."""
     return Lark(
         (_HERE / "grammar.lark").read_text(encoding="utf-8"),
         cache=str(_kept_tables(start)),
@@ -122,15 +122,15 @@ def _lark(start: str) -> Lark:
 
 
 def _kept_tables(start: str) -> Path:
-    """Where the parser's tables stay on disk, beside compiled files: made anew they take a seventh of a second."""
+    """The file that caches the parser's tables, beside the compiled Python files; making them takes 0.14 s."""
     folder = _HERE / "__pycache__"
-    with suppress(OSError):  # where nothing can be written, Lark makes them anew and does not mind
+    with suppress(OSError):  # if the folder cannot be written, Lark makes the tables each time, without an error
         folder.mkdir(exist_ok=True)
     return folder / f"grammar.{start}.lark"
 
 
 def _keyword(token: Token) -> Token:
-    """Keywords are names that are spoken for, in any case of letters."""
+    """Turns a name token into a keyword token if it is a keyword; keywords are case-insensitive."""
     upper = token.upper()
     return Token.new_borrow_pos(upper, token.value, token) if upper in KEYWORDS else token
 
@@ -160,7 +160,7 @@ def _check_depth(text: str, root: ast.Node) -> None:
 
 
 class _Refused(Exception):
-    """A construct that the grammar admits and the language does not."""
+    """Raised for a construct that the grammar accepts and the language does not."""
 
     def __init__(self, message: str, span: Span, hint: str | None = None) -> None:
         self.problem = Problem(ProblemKind.SYNTAX, message, span, hint)
@@ -178,7 +178,7 @@ def _token_span(token: Token) -> Span:
 
 @v_args(inline=True, meta=True)
 class _ToAst(Transformer_NonRecursive):  # type: ignore[type-arg]
-    """One method a rule of the grammar; the parse tree's own recursion is not used, so depth is harmless."""
+    """Builds the AST, with one method for each grammar rule; it does not recurse, so deep trees are harmless."""
 
     # -- queries
 
@@ -479,7 +479,7 @@ class _ToAst(Transformer_NonRecursive):  # type: ignore[type-arg]
 
 
 def _neither(absent: list[ast.Pattern]) -> ast.Pattern:
-    """`NOT q1 ; NOT q2` is: neither."""
+    """Combines `NOT q1 ; NOT q2`, which excludes both, into `NOT (q1 OR q2)`."""
     one, *more = absent
     for other in more:
         one = ast.Or(one, other, span=one.span.join(other.span))

@@ -1,4 +1,4 @@
-"""AST to text, with the fewest parentheses that keep the meaning: `parse(print(q)) == q`."""
+"""Prints an AST as text, with the fewest parentheses that keep the meaning: `parse(print(q)) == q`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from ensue.language import ast
 from ensue.language.syntax_errors import KEYWORDS
 
-# Binding strength, loose to tight; the rows of the language page's precedence list.
+# Binding strength, from loose to tight, as in the precedence list of the language page.
 _SUFFIX, _UNLESS, _OR, _AND, _SEQUENCE, _POSTFIX = range(6)
 _E_OR, _E_AND, _E_NOT, _E_COMPARE, _E_SUM, _E_PRODUCT, _E_MINUS, _E_VALUE = range(8)
 _BINARY = {
@@ -20,7 +20,7 @@ _BINARY = {
 
 
 def print_query(query: ast.Query) -> str:
-    """The query, one clause a line.
+    """The query's text, one clause a line.
 
     >>> from ensue.language.parser import parse_query
     >>> print(print_query(parse_query("select * from S where (A as x);B filter x.v>1 within 5 sec limit 3")))
@@ -34,7 +34,7 @@ def print_query(query: ast.Query) -> str:
     selector = "" if query.selector is ast.Selector.ALL else f"{query.selector} "
     items = "*" if query.items is None else ", ".join(_item(i) for i in query.items)
     if query.selector in (ast.Selector.MAX, ast.Selector.LAST) and items.startswith("("):
-        items = f"+{items}"  # without the sign, MAX( would be the aggregate
+        items = f"+{items}"  # without the sign, the parser would read MAX( as the aggregate
     suffixes = []
     pattern = query.pattern
     while isinstance(pattern, ast.Filter | ast.Within):
@@ -61,10 +61,10 @@ def _item(item: ast.Item) -> str:
 
 
 def print_name(name: str) -> str:
-    """The name as it must be written: in backticks where it is a keyword or has odd characters."""
+    """The name as a query must write it: in backticks if it is a keyword or is not a plain identifier."""
     if re.fullmatch(r"[^\W\d]\w*", name) and name.upper() not in KEYWORDS:
         return name
-    if name.startswith("\0"):  # one of our own, which cannot be written
+    if name.startswith("\0"):  # a name that Ensue made up: no query can contain it
         return f"#{name[1:]}"
     return "`" + name.replace("`", "``") + "`"
 
@@ -73,7 +73,7 @@ def print_name(name: str) -> str:
 
 
 def print_pattern(pattern: ast.Pattern) -> str:
-    """The pattern on one line."""
+    """The pattern's text, on one line."""
     return _pattern(pattern)[0]
 
 
@@ -124,7 +124,7 @@ def _pattern(p: ast.Pattern) -> tuple[str, int]:
 
 
 def _repeated(body: ast.Pattern) -> str:
-    """`(A AS x)+`: without the parentheses it would be read as naming the iteration's end."""
+    """The text of a repeated body. `(A AS x)+` keeps its parentheses: `A AS x+` looks as if `x` named the iteration."""
     text = _at(body, _POSTFIX)
     return f"({text})" if isinstance(body, ast.As) else text
 
@@ -155,7 +155,7 @@ def _window(window: ast.Interval | ast.EventCount) -> str:
 
 
 def print_interval(interval: ast.Interval) -> str:
-    """The interval with its brackets.
+    """The interval's text, with its brackets.
 
     >>> from ensue.language.parser import parse_interval
     >>> print_interval(parse_interval("[2 s .. 5 s]"))
@@ -180,7 +180,7 @@ def print_duration(duration: ast.Duration) -> str:
 
 
 def print_expression(expression: ast.Expression) -> str:
-    """The expression on one line.
+    """The expression's text, on one line.
 
     >>> from ensue.language.parser import parse_expression
     >>> print_expression(parse_expression("(x.a + 1) * 2 > y.b and not (x[v > 0] or y.c is null)"))
@@ -218,7 +218,7 @@ def _expression(e: ast.Expression) -> tuple[str, int]:
             return f"-{' ' if inner.startswith('-') else ''}{inner}", _E_MINUS
         case ast.Binary():
             strength = _BINARY[e.operator]
-            # Comparisons do not chain: both sides must be tighter.
+            # Comparisons do not chain: both sides must bind more tightly.
             left = _e_at(e.left, strength + (strength == _E_COMPARE))
             return f"{left} {e.operator} {_e_at(e.right, strength + 1)}", strength
         case ast.IsNull():

@@ -1,4 +1,4 @@
-"""Syntax errors in the reader's words: what stands there, what could stand there, and what was likely meant."""
+"""Syntax errors in the user's terms: what was found, what was expected, and what was probably meant."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _EXPRESSION = frozenset("MINUS INTEGER DECIMAL STRING TRUE FALSE NULL NAME QUOTE
 _ABSENCE = "NOT stands between two patterns, p ; NOT q ; r, or has a deadline, p ; NOT q WITHIN 10 min"
 _PATTERN_OPERATORS = frozenset("'+' ':+' '{' ':{' '?' ';' ':'".split())
 
-#: Groups of expected tokens that have a name of their own, widest first.
+#: Groups of expected tokens that are reported under one name, widest first.
 _GROUPS: tuple[tuple[str, frozenset[str]], ...] = (
     ("an expression", _EXPRESSION | {"NOT", "PLUS"}),
     ("an expression", _EXPRESSION | {"PLUS"}),
@@ -46,7 +46,7 @@ _NAMED = {
 
 
 def explain_token(parser: Lark, text: str, error: UnexpectedToken) -> Problem:
-    """The problem of a token that cannot stand where it stands."""
+    """The problem for a token that is not allowed where it stands."""
     token = error.token
     expected = set(error.accepts or error.expected)
     wanted = _describe(parser, expected)
@@ -61,7 +61,7 @@ def explain_token(parser: Lark, text: str, error: UnexpectedToken) -> Problem:
 
 
 def explain_character(text: str, error: UnexpectedCharacters) -> Problem:
-    """The problem of a character that begins nothing."""
+    """The problem for a character that begins no token."""
     at = error.pos_in_stream or 0
     character = text[at]
     hints = {
@@ -82,12 +82,12 @@ def explain_character(text: str, error: UnexpectedCharacters) -> Problem:
 
 
 def _shorten(value: str) -> str:
-    value = " ".join(value.split())  # a string may run over lines; a message does not
+    value = " ".join(value.split())  # a string may span several lines; a message must not
     return value if len(value) <= 40 else value[:37] + "..."
 
 
 def _describe(parser: Lark, expected: Set[str]) -> str:
-    if expected == {"NAME"}:  # the one place where a name in backticks will not do
+    if expected == {"NAME"}:  # only units of time cannot be in backticks
         return "a unit such as s or min"
     left = set(expected)
     words: list[str] = []

@@ -1,4 +1,4 @@
-"""The checks of a query: every problem in one report, each with its place and a hint."""
+"""Checks a query and reports all its problems at once, each with its place and a hint."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ensue.logic.types import Typing
 
 @dataclass(frozen=True)
 class Checked:
-    """A query that passed the checks, with the columns it gives. The stages after this one take no other."""
+    """A query that passed the checks, with its result columns. The later stages accept only checked queries."""
 
     text: str
     query: ast.Query
@@ -27,7 +27,7 @@ class Checked:
 
 
 def check(query: ast.Query, text: str, schema: Schema | None = None) -> Checked:
-    """The checked query; raises one QueryError with all problems found.
+    """Returns the checked query; raises one QueryError with all problems found.
 
     >>> from ensue.language.parser import parse_query
     >>> text = "SELECT z FROM S WHERE A AS x ; (B AS y)+ FILTER x.v > sum(x.v)"
@@ -73,23 +73,23 @@ def _shape_problems(query: ast.Query) -> Iterator[Problem]:
     for node in ast.walk(query.pattern):
         match node:
             case ast.Interval() if node.is_empty():
-                yield problem(node, f"no time difference lies in {print_interval(node)}")
+                yield problem(node, f"the interval {print_interval(node)} contains no time difference")
             case ast.EventCount(count=0):
-                yield problem(node, "a window of no events holds nothing")
+                yield problem(node, "a window of 0 events contains no match")
             case ast.Project():
                 yield from _projection_problems(node)
             case ast.Select() if node.selector is not ast.Selector.STRICT:
                 for x in sorted(free(node.body)):
                     shown, hidden = x.removeprefix("\0"), x.startswith("\0")  # LASTOF(y) has no name of its own
                     message = (
-                        f"{node.selector} takes a closed pattern, but a filter inside it speaks of '{shown}' outside"
+                        f"{node.selector} takes a closed pattern, but a filter inside it uses '{shown}' from outside"
                     )
                     hint = f"{'' if hidden else f'bind {x} inside, or '}move the filter out of {node.selector}(...)"
                     yield problem(node, message, hint)
 
 
 def _absence_problems(root: ast.Pattern) -> Iterator[Problem]:
-    """Absences with a deadline begin and end the whole pattern: only the query's filters and windows are around them."""
+    """An absence with a deadline must begin or end the whole pattern; filters and windows of the query may enclose it."""
     whole = root
     while isinstance(whole, ast.Filter | ast.Within):
         whole = whole.body
@@ -97,10 +97,10 @@ def _absence_problems(root: ast.Pattern) -> Iterator[Problem]:
     for node in ast.walk(root):
         if isinstance(node, ast.NotAfter) and node is not inner:
             hint = "as in (p OR q) ; NOT r WITHIN 10 min; between two patterns NOT has no deadline: p ; NOT q ; r"
-            yield problem(node, "an absence with a deadline can stand only at the end of the whole pattern", hint)
+            yield problem(node, "an absence with a deadline is allowed only at the end of the whole pattern", hint)
         if isinstance(node, ast.NotBefore) and node is not whole:
             hint = "as in NOT r WITHIN 10 min ; (p OR q); between two patterns NOT has no deadline: p ; NOT q ; r"
-            message = "an absence with a deadline before a pattern can stand only at the front of the whole pattern"
+            message = "an absence with a deadline before a pattern is allowed only at the front of the whole pattern"
             yield problem(node, message, hint)
 
 
@@ -114,7 +114,8 @@ def _next_problems(root: ast.Pattern) -> Iterator[Problem]:
             except NoFirst as e:
                 where = e.part if e.part.span != ast.NOWHERE else node
                 message = f"-> goes on with the next event that a pattern can start with, and {_named(e.part)} has none"
-                yield problem(where, message, "put ; instead of ->, or say which events must not lie between: p ; NOT q ; r")
+                hint = "put ; instead of ->, or say which events must not lie between: p ; NOT q ; r"
+                yield problem(where, message, hint)
 
 
 def _named(p: ast.Pattern) -> str:
@@ -135,7 +136,7 @@ def _optional_problems(root: ast.Pattern) -> Iterator[Problem]:
     for node in ast.find(root, ast.Optional):
         if id(node) not in placed:
             hint = "put it beside the pattern that it may precede or follow: p ; q?"
-            yield problem(node, "an optional pattern has a meaning only as a step of a sequence", hint)
+            yield problem(node, "an optional pattern is allowed only as a step of a sequence", hint)
 
 
 def _projection_problems(node: ast.Project) -> Iterator[Problem]:
@@ -145,7 +146,7 @@ def _projection_problems(node: ast.Project) -> Iterator[Problem]:
         if x not in known:
             yield unknown(where, x, list(known))
         if x in node.variables[:i]:
-            yield problem(where, f"the variable '{x}' stands twice in PROJECT")
+            yield problem(where, f"the variable '{x}' appears twice in PROJECT")
 
 
 # ---------------------------------------------------------------- items
@@ -169,14 +170,14 @@ def _item_problems(query: ast.Query) -> Iterator[Problem]:
 
 
 def _per_match_problems(e: ast.Expression, known: Bindings) -> Iterator[Problem]:
-    """A per-match item is an expression over single variables and aggregates over sets."""
+    """A per-match item must be an expression over single variables and over aggregates of sets."""
     if isinstance(e, ast.Call) and is_aggregate(e):
         yield from aggregate_problems(e, known)
         return
     if isinstance(e, ast.Attribute) and not known.get(e.variable, True):
         text = print_expression(e)
         hint = f"take an aggregate: first({text}), last({text}), max({text}), collect({text}), ..."
-        yield problem(e, f"'{e.variable}' stands for a set of events here, so {text} is no single value", hint)
+        yield problem(e, f"'{e.variable}' stands for a set of events here, so {text} is not a single value", hint)
     if isinstance(e, ast.Each | ast.Name | ast.LastOf) or (isinstance(e, ast.Call) and e.function == "prev"):
         yield from expression_problems(e, ITEMS)
         if not isinstance(e, ast.Call):
@@ -192,7 +193,7 @@ def _per_match_problems(e: ast.Expression, known: Bindings) -> Iterator[Problem]
 def _clause_problems(query: ast.Query, schema: Schema | None) -> Iterator[Problem]:
     for i, key in enumerate(query.partition):
         if key.attribute in [k.attribute for k in query.partition[:i]]:
-            yield problem(key, f"the attribute '{key.attribute}' stands twice in PARTITION BY")
+            yield problem(key, f"the attribute '{key.attribute}' appears twice in PARTITION BY")
         if key.attribute in ("start_time", "end_time"):
             message = f"the result has a column '{key.attribute}' of its own, so it cannot be a partition column"
             yield problem(key, message, "rename the column of the events")
@@ -207,17 +208,18 @@ def _clause_problems(query: ast.Query, schema: Schema | None) -> Iterator[Proble
     for i, stream in enumerate(query.streams):
         if stream in query.streams[:i]:
             where = query.places.get(f"stream {i}", query.span)
-            yield problem(where, f"the stream '{stream}' stands twice in FROM")
+            yield problem(where, f"the stream '{stream}' appears twice in FROM")
     if query.limit == 0:
         where = query.places.get("LIMIT", query.span)
         yield problem(where, "LIMIT 0 reports nothing", "leave LIMIT out for all complex events")
 
 
 def _duplicate_columns(query: ast.Query, columns: tuple[Output, ...]) -> Iterator[Problem]:
-    taken: dict[str, str] = {k.attribute: "the partition column" for k in query.partition}
-    taken |= {"start_time": "the column of the start", "end_time": "the column of the end"}
+    users: dict[str, str] = {k.attribute: "the partition column" for k in query.partition}
+    users |= {"start_time": "the column of the start time", "end_time": "the column of the end time"}
     for column in columns:
-        if column.name and column.name in taken:
-            hint = "name it otherwise with AS" if query.items else "list the variables, with AS for this one"
-            yield problem(column.span, f"the result has two columns '{column.name}': {taken[column.name]} too", hint)
-        taken[column.name] = "another item"
+        if column.name and column.name in users:
+            hint = "give it another name with AS" if query.items else "list the variables, with AS for this one"
+            message = f"two columns of the result would be named '{column.name}': this one and {users[column.name]}"
+            yield problem(column.span, message, hint)
+        users[column.name] = "another item"

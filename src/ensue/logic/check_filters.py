@@ -1,4 +1,4 @@
-"""The checks of expressions in their place: what a filter may speak of, where aggregates and look-back may stand."""
+"""Checks expressions in their context: which variables a filter may use, where aggregates and look-back are allowed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ensue.logic.scope import (
 
 
 def problem(where: ast.Node | Span, message: str, hint: str | None = None, *, name: bool = False) -> Problem:
-    """What is wrong at a place, with scope or, if so said, with a name."""
+    """A problem of scope at this place or, with `name`, of an unknown name."""
     span = where if isinstance(where, Span) else where.span
     return Problem(ProblemKind.NAME if name else ProblemKind.SCOPE, message, span, hint)
 
@@ -36,7 +36,7 @@ def unknown(where: ast.Node | Span, name: str, known: list[str]) -> Problem:
 
 
 def scope_problems(root: ast.Pattern) -> Iterator[Problem]:
-    """Every variable of a filter is bound in the filter's own pattern or single in one around it."""
+    """Every variable of a filter must be bound in the filter's own pattern or single in a pattern around it."""
     stack: list[tuple[ast.Pattern, frozenset[str], Rounds]] = [(root, frozenset(), None)]
     while stack:
         p, outer, rounds = stack.pop()
@@ -49,16 +49,16 @@ def scope_problems(root: ast.Pattern) -> Iterator[Problem]:
                 yield from _last_of_problems(root, node, rounds)
 
 
-#: The variables that the iterations around a filter bind in a round, each with whether it is single there, or None
-#: where a pattern that must not occur lies between. None where there is no iteration.
+#: The variables that the iterations around a filter bind in a round, each with True if it is single there, or with None
+#: if an absent pattern lies between the iteration and the filter. None in place of the mapping: there is no iteration.
 Rounds = Mapping[str, bool | None] | None
 
 
 def _rounds_in(p: ast.Pattern, part: ast.Pattern, rounds: Rounds) -> Rounds:
-    """The rounds around the parts of `p`, given those around it."""
+    """The rounds around `part`, which is directly inside `p`, given the rounds around `p`."""
     if isinstance(p, ast.Iteration) and has_rounds(p):
         return {**(rounds or {}), **bindings(p.body)}
-    if isinstance(p, ast.Unless | ast.NotBetween | ast.NotAfter | ast.NotBefore) and part is p.absent and rounds is not None:
+    if isinstance(p, ast.Absence) and part is p.absent and rounds is not None:
         return dict.fromkeys(rounds)
     return rounds
 
@@ -80,26 +80,27 @@ def _no_set(root: ast.Pattern, aggregate: ast.Call, x: str) -> Problem:
     found = _out_of_scope(root, aggregate, x)
     if found.kind is ProblemKind.NAME:
         return found
-    message = f"the variable '{x}' is out of scope here: an aggregate runs over a set of the filter's own pattern"
+    message = f"the variable '{x}' is out of scope here: an aggregate takes a set of the filter's own pattern"
     return problem(aggregate, message, f"move the filter behind the whole pattern that binds {x}: p ; q FILTER f")
 
 
 def _last_of_problems(root: ast.Pattern, node: ast.LastOf, rounds: Rounds) -> Iterator[Problem]:
-    """`LASTOF(y)` is one event: that of the round before, in the innermost iteration that binds `y`."""
+    """`LASTOF(y)` must be one event: the event of the previous round, in the innermost iteration that binds `y`."""
     y = node.variable
     if not any(y in bindings(p) for p in ast.find(root, ast.Pattern)):
         yield _out_of_scope(root, node, y)
     elif rounds is None:
         hint = f"move the filter into the iteration that binds {y}, as in (T AS y FILTER y.v > LASTOF(y).v)+"
-        yield problem(node, f"LASTOF({y}) is the event of the round before, and this filter is in no iteration", hint)
+        message = f"LASTOF({y}) is the event of the previous round, but this filter is not inside an iteration"
+        yield problem(node, message, hint)
     elif y not in rounds:
-        yield problem(node, f"no iteration around this filter binds '{y}', so there is no round before to speak of")
+        yield problem(node, f"no iteration around this filter binds '{y}', so there is no previous round")
     elif rounds[y] is None:
-        # In a first round it would fall away, and what must not occur would be more than what was written.
-        yield problem(node, f"LASTOF({y}) cannot reach out of a pattern that must not occur")
+        # In the first round the condition would hold, so more events would be forbidden than the query says.
+        yield problem(node, f"LASTOF({y}) cannot reach outside a pattern that must not occur")
     elif not rounds[y]:
         hint = f"name one event of a round, or move the filter into the iteration that binds {y}"
-        yield problem(node, f"'{y}' stands for a set of events in a round, so LASTOF({y}) is no one event", hint)
+        yield problem(node, f"'{y}' stands for a set of events in a round, so LASTOF({y}) is not a single event", hint)
 
 
 def _out_of_scope(root: ast.Pattern, where: ast.Node, x: str) -> Problem:
@@ -111,7 +112,7 @@ def _out_of_scope(root: ast.Pattern, where: ast.Node, x: str) -> Problem:
 
 
 def _why_not_single(root: ast.Pattern, x: str) -> tuple[str, str | None]:
-    """Why a filter elsewhere cannot speak of one event `x`, although the query binds it."""
+    """Why a filter elsewhere cannot use `x` as one event, although the query binds it."""
 
     def binds(p: ast.Pattern) -> bool:
         return x in bindings(p)
@@ -126,7 +127,7 @@ def _why_not_single(root: ast.Pattern, x: str) -> tuple[str, str | None]:
                 hint = "move the filter inside the iteration, where it means this round's event"
                 return "it is bound in an iteration, so it stands for many events outside", hint
             case ast.Sequence() | ast.NotBetween() | ast.All() if binds(p.left) and binds(p.right):
-                return "it is bound twice, so it stands for a set of events", "give the two different names"
+                return "it is bound twice, so it stands for a set of events", "give the two events different names"
             case ast.Or() if binds(p.left) != binds(p.right):
                 return "it is bound in one branch of OR only, so it may stand for no event", None
             case ast.Optional() if binds(p.body):
@@ -134,36 +135,36 @@ def _why_not_single(root: ast.Pattern, x: str) -> tuple[str, str | None]:
     return "no pattern around this filter binds it to one event", None
 
 
-#: Where an expression may stand, in the words of messages.
+#: The places where an expression may be, as messages name them.
 FILTER, EACH, ITEMS, AGGREGATE = "a filter", "x[...]", "SELECT", "an aggregate"
 
 
 def expression_problems(e: ast.Expression, place: str) -> Iterator[Problem]:
-    """What is wrong with an expression whatever its types: bare names, look-back, aggregates out of place."""
+    """The problems of an expression that do not depend on types: misplaced bare names, look-back and aggregates."""
     match e:
         case ast.Name() if place != EACH:
             yield problem(e, f"'{e.name}' is a bare name", f"write x.{print_name(e.name)} for an attribute of x")
         case ast.Attribute() if place == EACH:
             text = print_expression(e)
             hint = f"write {print_name(e.name)}, or take {text} out of the brackets"
-            yield problem(e, f"inside x[...] stand bare attribute names, not {text}", hint)
+            yield problem(e, f"x[...] takes bare attribute names, not {text}", hint)
         case ast.Each() if place == EACH:
-            yield problem(e, "x[...] cannot stand inside another")
+            yield problem(e, "x[...] cannot be inside another x[...]")
         case ast.Each() if place != FILTER:
-            yield problem(e, f"x[...] is a filter: it cannot stand in {place}")
+            yield problem(e, f"x[...] is a filter: it cannot be in {place}")
         case ast.LastOf() if place != FILTER:
-            yield problem(e, f"LASTOF is for filters inside an iteration: it cannot stand in {place}")
+            yield problem(e, f"LASTOF is for filters inside an iteration: it cannot be in {place}")
         case ast.Call(function="prev"):
             yield from _look_back_problems(e)
         case ast.Call() if is_aggregate(e) and place == EACH:
-            hint = "write y.v > avg(y.v), which holds if it does for every event of y"
-            yield problem(e, f"the aggregate {e.function} cannot stand in x[...]", hint)
+            hint = "write y.v > avg(y.v), which must hold for every event of y"
+            yield problem(e, f"the aggregate {e.function} cannot be in x[...]", hint)
             return
         case ast.Call(function="collect") if place == FILTER:
-            yield problem(e, "collect gives a list, so it can stand only in SELECT")
+            yield problem(e, "collect gives a list, so it is allowed only in SELECT")
             return
         case ast.Call() if is_aggregate(e) and place == FILTER:
-            return  # told with the aggregates
+            return  # aggregate_problems reports on it
     for child in ast.children(e):
         if isinstance(child, ast.Expression):
             yield from expression_problems(child, EACH if isinstance(e, ast.Each) else place)
@@ -175,13 +176,13 @@ def _look_back_problems(e: ast.Call) -> Iterator[Problem]:
             return
         case (ast.Attribute() | ast.Name(), ast.Literal(type=ast.LiteralType.INTEGER, value=int(k))) if k >= 1:
             return
-    yield problem(e, "PREV takes an attribute and a whole number of events from 1 on", "PREV(x.a) or PREV(x.a, 2)")
+    yield problem(e, "PREV takes an attribute and a whole number of events, at least 1", "PREV(x.a) or PREV(x.a, 2)")
 
 
 def aggregate_problems(e: ast.Call, known: Bindings) -> Iterator[Problem]:
-    """An aggregate runs over one set, of an expression that may speak of single variables too."""
+    """An aggregate runs over the events of one set; its expression may also use single variables."""
     if len(e.arguments) != 1:
-        return  # told with the types
+        return  # the check of types reports on it
     argument = e.arguments[0]
     if isinstance(argument, ast.Name):
         if argument.name not in known:
@@ -195,7 +196,7 @@ def aggregate_problems(e: ast.Call, known: Bindings) -> Iterator[Problem]:
     else:
         yield from expression_problems(argument, AGGREGATE)
         for inner in aggregates_of(argument):
-            yield problem(inner, "an aggregate cannot stand inside another")
+            yield problem(inner, "an aggregate cannot be inside another aggregate")
         used = {x for x in named_in(argument) if x in known}
     sets = sorted(x for x in used if not known[x])
     if used and not sets:

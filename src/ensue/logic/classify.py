@@ -1,4 +1,4 @@
-"""Which fragment of the language a query is in, said in words: what a reader of `explain` wants to know."""
+"""Finds the fragment of the language that a query is in: the facts about a query that `explain` reports."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ensue.logic.window import looks_back
 
 @dataclass(frozen=True)
 class Fragment:
-    """What a query uses that decides how it can be evaluated."""
+    """The features of a query that decide how it can be evaluated."""
 
     related: tuple[str, ...]  # the conditions that relate several events
     look_back: bool
@@ -20,17 +20,17 @@ class Fragment:
     windows: tuple[ast.Interval | ast.EventCount, ...]
     selectors: tuple[ast.Selector, ...]
     absence: bool
-    deadline: ast.Interval | None  # by which something must not have followed
-    deadline_before: ast.Interval | None  # in which something must not have come before
+    deadline: ast.Interval | None  # of the absence at the end of the pattern
+    deadline_before: ast.Interval | None  # of the absence at its front
 
     @property
     def unary(self) -> bool:
-        """Every filter concerns one event at a time."""
+        """Whether every filter concerns one event at a time."""
         return not self.related
 
     @property
     def uses_time(self) -> bool:
-        """Whether time differences matter, so that the unit of the time column must be known."""
+        """Whether the query measures time differences, so that the unit of the time column must be known."""
         times = (self.deadline, self.deadline_before, *self.windows)
         return self.timed_gaps or any(isinstance(w, ast.Interval) for w in times)
 
@@ -55,7 +55,7 @@ def classify(query: ast.Query) -> Fragment:
         ),
         windows=tuple(w.window for w in ast.find(pattern, ast.Within)),
         selectors=tuple(dict.fromkeys(selectors)),
-        absence=any(isinstance(p, ast.Unless | ast.NotBetween | ast.NotAfter | ast.NotBefore) for p in ast.walk(pattern)),
+        absence=any(isinstance(p, ast.Absence) for p in ast.walk(pattern)),
         deadline=deadline_of(pattern),
         deadline_before=next((p.deadline for p in ast.find(pattern, ast.NotBefore)), None),
     )
@@ -67,7 +67,7 @@ def deadline_of(pattern: ast.Pattern) -> ast.Interval | None:
 
 
 def conjuncts_of(e: ast.Expression) -> list[ast.Expression]:
-    """The operands of the topmost ANDs. A filter judges each by itself: `FILTER f AND g` is `FILTER f FILTER g`."""
+    """The conjuncts of a condition: the operands of its outermost ANDs. A filter judges each of them by itself."""
     if isinstance(e, ast.Binary) and e.operator == "AND":
         return conjuncts_of(e.left) + conjuncts_of(e.right)
     return [e]

@@ -1,4 +1,4 @@
-"""Conditions as clauses of parts that each concern one variable: the unary fragment (Grez, section 5.2)."""
+"""Writes conditions as clauses whose parts each concern one variable: the unary fragment (Grez, section 5.2)."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from ensue.language import ast
 from ensue.logic.classify import conjuncts_of
 from ensue.logic.scope import aggregates_of, always_marked, bindings, chosen_of, lasts_in, variables_of
 
-#: A conjunction of disjunctions may explode when written out; no query that a person writes comes near.
+#: Conjunctive normal form can be exponentially long; no query that a person writes comes near this limit.
 MAX_CLAUSES = 200
 
 
 @dataclass(frozen=True)
 class Part:
-    """Every event of the variable satisfies the condition, over bare names; with `exists`, some event does."""
+    """Says that every event of the variable satisfies the condition, over bare names; with `exists`, that some does."""
 
     variable: str
     condition: ast.Expression
@@ -27,7 +27,7 @@ _FALSE = ast.Literal(False, ast.LiteralType.BOOLEAN)
 
 
 class NotUnary(Exception):
-    """A condition that relates several events, or is about more than an event of the filter's own pattern."""
+    """Raised for a condition that relates several events, or that concerns no event of the filter's own pattern."""
 
     def __init__(self, part: ast.Expression, what: str) -> None:
         self.part = part
@@ -48,12 +48,12 @@ def clauses_of(p: ast.Filter) -> list[Clause]:
 
 def _of_conjunct(conjunct: ast.Expression, body: ast.Pattern) -> list[Clause]:
     clauses = [_merged(c) for c in _conjunctive(conjunct, bindings(body), negated=False)]
-    # Where a variable marks nothing the conjunct holds: "each of its events is FALSE" says just that.
+    # If a variable marks nothing, the conjunct holds: the part "FALSE for each of its events" expresses this.
     may_be_empty = chosen_of(conjunct) - always_marked(body)
     return [c | {Part(x, _FALSE) for x in may_be_empty - {part.variable for part in c}} for c in clauses]
 
 
-_Raw = list[tuple[Part, bool]]  # parts of a clause; True where the part is about one chosen event, not x[g]
+_Raw = list[tuple[Part, bool]]  # the parts of a clause, each with True if it tests one chosen event, unlike x[g]
 
 
 def _conjunctive(e: ast.Expression, own: Container[str], *, negated: bool) -> list[_Raw]:
@@ -66,7 +66,7 @@ def _conjunctive(e: ast.Expression, own: Container[str], *, negated: bool) -> li
             if (e.operator == "AND") != negated:
                 return left + right
             if len(left) * len(right) > MAX_CLAUSES:
-                raise NotUnary(e, "a condition whose clauses are too many")
+                raise NotUnary(e, "a condition with too many clauses")
             return [a + b for a in left for b in right]
         case ast.Each():
             _known(e, e.variable, own)
@@ -76,7 +76,7 @@ def _conjunctive(e: ast.Expression, own: Container[str], *, negated: bool) -> li
 
 
 def _splits(e: ast.Binary) -> bool:
-    """A condition of one chosen event is one test, however it is made up."""
+    """Whether AND and OR must be taken apart: a condition on one chosen event stays one test."""
     return len(variables_of(e)) != 1 or any(ast.find(e, ast.Each))
 
 
@@ -101,7 +101,7 @@ def _known(e: ast.Expression, variable: str, own: Container[str]) -> None:
 
 
 def _merged(raw: _Raw) -> Clause:
-    """Parts about the same chosen event are one test of that event."""
+    """Joins the parts about the same chosen event into one test of that event."""
     tests: dict[str, ast.Expression] = {}
     parts: set[Part] = set()
     for part, chosen in raw:
@@ -115,5 +115,5 @@ def _merged(raw: _Raw) -> Clause:
 
 
 def bare(e: ast.Expression) -> ast.Expression:
-    """The expression with `x.a` written as `a`, so that the same test of different variables is one predicate."""
+    """The expression with `x.a` written as `a`, so that equal tests of different variables become one predicate."""
     return ast.replaced(e, lambda part: ast.Name(part.name) if isinstance(part, ast.Attribute | ast.LastOf) else None)

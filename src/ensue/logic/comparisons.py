@@ -1,8 +1,8 @@
-"""Conditions that compare one event with another: what registers can check.
+"""Finds the conditions that compare one event with another: registers can check these.
 
-    y.price > x.price * 1.05        one side speaks of y alone, the other of x alone
+    y.price > x.price * 1.05        one side uses only y, the other only x
 
-Such a comparison is checked as soon as its second event arrives; of the first only a value need be remembered.
+Such a comparison is checked as soon as its second event arrives; only one value of the first event must be stored.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from ensue.logic.scope import (
 from ensue.logic.types import Typing
 from ensue.logic.window import looks_back
 
-#: Each operator, and the one with its sides exchanged.
+#: Each operator, with the operator that means the same when the sides are exchanged.
 MIRRORED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """`left operator right`: the sides speak of one variable each, and not of the same one."""
+    """`left operator right`, where each side uses exactly one variable and the two variables differ."""
 
     condition: ast.Expression
     left: ast.Expression
@@ -48,7 +48,7 @@ class Comparison:
 
 
 def comparison(e: ast.Expression, schema: Schema | None = None) -> Comparison | None:
-    """The condition as a comparison, if it is one that registers can check."""
+    """The condition as a comparison that registers can check, or None."""
     if not (isinstance(e, ast.Binary) and e.operator in MIRRORED):
         return None
     sides = variables_of(e.left), variables_of(e.right)
@@ -61,9 +61,10 @@ def comparison(e: ast.Expression, schema: Schema | None = None) -> Comparison | 
 
 
 def fits_a_register(e: ast.Expression, typing: Typing, operator: str) -> bool:
-    """Whether a register can hold what the expression gives for a comparison; where that is not known, it is taken to.
+    """Whether a register can hold the expression's value for a comparison; if the type is unknown, the answer is yes.
 
-    Texts have no order that a register could keep, and not every unsigned integer of 64 bits or long decimal fits one.
+    A register holds a number. It cannot keep the order of strings, and not every unsigned 64-bit integer or long
+    decimal fits into it.
     """
     type_ = typing.infer(e)
     if type_ is None:
@@ -74,15 +75,15 @@ def fits_a_register(e: ast.Expression, typing: Typing, operator: str) -> bool:
 
 
 def is_plain(e: ast.Expression) -> bool:
-    """Without look-back, without earlier rounds, and without what speaks of all events of a set at once."""
+    """Whether the expression has no look-back, no LASTOF, and nothing that uses a whole set at once."""
     return not (any(ast.find(e, ast.Each)) or looks_back(e) or lasts_in(e) or aggregates_of(e))
 
 
 def chains(body: ast.Pattern) -> tuple[ast.Pattern, list[Comparison], list[ast.Expression]]:
-    """An iteration's body without what relates its event to that of the round before: comparisons, and what else does.
+    """Takes the conditions that relate a round to the previous one out of an iteration's body.
 
-    The left sides of comparisons speak of the round before. Only conditions around the whole body are taken: others may
-    hold for a part.
+    Returns the body without them, the comparisons, and the other such conditions. The left side of each comparison
+    uses the previous round. Only conditions around the whole body are taken out: others may apply to a part of it.
 
     >>> from ensue.language.parser import parse_pattern
     >>> from ensue.language.printer import print_pattern
@@ -111,7 +112,7 @@ def chains(body: ast.Pattern) -> tuple[ast.Pattern, list[Comparison], list[ast.E
 
 
 def _chains(e: ast.Expression, body: ast.Pattern) -> bool:
-    """Whether of a round the condition speaks of one event alone, `y`, and of that before, `LASTOF(y)`."""
+    """Whether, of the iteration's events, the condition uses only `y` and `LASTOF(y)` for one single variable `y`."""
     if aggregates_of(e) or looks_back(e) or any(ast.find(e, ast.Each)):
         return False
     return any(
@@ -131,7 +132,7 @@ def _chain(e: ast.Expression, singles: frozenset[str]) -> Comparison | None:
 
 
 def split(p: ast.Filter) -> tuple[list[Comparison], list[ast.Expression], ast.Filter | None]:
-    """The comparisons of the filter between events of its own pattern, what else relates events, and what is left."""
+    """Splits a filter: comparisons between events of its own pattern, other relations of events, and the rest."""
     conjuncts = conjuncts_of(p.condition)
     own = bindings(p.body).keys()
     found = {c: made for c in conjuncts if variables_of(c) <= own and (made := comparison(c)) is not None}
@@ -143,7 +144,7 @@ def split(p: ast.Filter) -> tuple[list[Comparison], list[ast.Expression], ast.Fi
 
 
 def with_conjuncts(p: ast.Filter, conjuncts: list[ast.Expression]) -> ast.Filter | None:
-    """The filter with these conditions; None where there are none."""
+    """The filter with these conjuncts as its condition; None if there are none."""
     if not conjuncts:
         return None
     condition = conjuncts[0]

@@ -1,7 +1,7 @@
-"""The scalar functions of expressions: name, parameters, result type and meaning, one row each.
+"""The scalar functions of expressions, one row each: name, parameters, result type and meaning.
 
-A function of NULL is NULL unless it says otherwise (`lenient`); one that has no result (the root of a negative
-number, a division by zero) is NULL too: data never raises.
+A function of NULL returns NULL, unless it is `lenient`. A function without a result (the root of a negative number, a
+division by zero) also returns NULL: data never raises an error.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ResultRule = Callable[[Sequence[ValueType]], ValueType]
 
 @dataclass(frozen=True)
 class Function:
-    """A scalar function. `compute` gets Python values; times are integers of nanoseconds."""
+    """A scalar function. `compute` gets Python values; times are integers that count nanoseconds."""
 
     parameters: tuple[frozenset[Kind], ...]
     result: ResultRule
@@ -72,7 +72,7 @@ def _widened(type_: ValueType) -> ValueType:
 
 
 def common_type(types: Sequence[ValueType]) -> ValueType:
-    """The type that holds all of these: floats over integers, anything over NULL, the first among equals."""
+    """The type that can hold values of all these types: numbers become floats if one is a float; NULL fits any."""
     known = [t for t in types if t.kind is not Kind.NULL]
     if not known:
         return types[0]
@@ -82,7 +82,7 @@ def common_type(types: Sequence[ValueType]) -> ValueType:
 
 
 def aligned(left: Any, right: Any) -> tuple[Any, Any]:
-    """Two values as they are compared and computed with: where one is a float, the other number becomes one."""
+    """Two values, ready to compare or compute with: if one is a float, the other number becomes a float."""
     if isinstance(left, float) and isinstance(right, int | Decimal):
         return left, float(right)
     if isinstance(right, float) and isinstance(left, int | Decimal):
@@ -91,7 +91,7 @@ def aligned(left: Any, right: Any) -> tuple[Any, Any]:
 
 
 def as_computed(value: Any) -> Any:
-    """A value as arithmetic takes it: decimals are compared and chosen exactly, and computed with as floats."""
+    """A value, ready for arithmetic: decimals become floats (comparing and choosing values keeps decimals exact)."""
     return float(value) if isinstance(value, Decimal) else value
 
 
@@ -113,7 +113,7 @@ def _finite(compute: Callable[..., float]) -> Callable[..., float | None]:
 
 
 def _round(value: float) -> float:
-    """Half away from zero; exact, since a float minus its whole part is."""
+    """Rounds halves away from zero. This is exact, because a float minus its whole part is exact."""
     if isinstance(value, int) or not math.isfinite(value):
         return value
     whole = float(math.trunc(value))
@@ -135,13 +135,13 @@ def _abs(value: float) -> float | None:
 
 
 def _substr(text: str, start: int, length: int | None = None) -> str:
-    """SQL's: positions count from 1; a negative start counts from the end."""
+    """As in SQL: positions count from 1; a negative start counts from the end."""
     begin = start - 1 if start > 0 else max(len(text) + start, 0) if start < 0 else 0
     return text[begin:] if length is None else text[begin : begin + max(length, 0)]
 
 
 def nan_last(value: Any) -> tuple[bool, Any]:
-    """The order in which the least and the greatest are found: NaN is above every number."""
+    """The sort key for least and greatest values: NaN is above every number."""
     return (True, 0.0) if isinstance(value, float) and math.isnan(value) else (False, value)
 
 
@@ -154,13 +154,13 @@ def _extreme(best: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _arrow(name: str) -> Callable[[str], str]:
-    # Case mapping is Arrow's, so that every engine that runs on Arrow columns gives the same letters.
+    # Arrow maps the case, so that every engine that runs on Arrow columns gives the same letters.
     function = getattr(pc, name)
     return lambda text: function(pa.scalar(text)).as_py()
 
 
 def local_datetime(nanoseconds: int, zone: str | None) -> datetime | None:
-    """The wall clock in the zone, to the second; None outside the years 1 to 9999."""
+    """The local date and time in the zone, to the second; None outside the years 1 to 9999."""
     try:
         utc = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=nanoseconds // 10**9)
         return utc.astimezone(_zone(zone)) if zone else utc
@@ -169,7 +169,7 @@ def local_datetime(nanoseconds: int, zone: str | None) -> datetime | None:
 
 
 def _zone(name: str) -> tzinfo:
-    # Arrow also writes fixed offsets such as +02:00 as zones.
+    # Arrow also allows fixed offsets such as +02:00 as zones.
     if name[:1] in "+-" and len(name) in (5, 6):
         digits = name.replace(":", "")
         offset = timedelta(hours=int(digits[1:3]), minutes=int(digits[3:5]))
@@ -266,5 +266,5 @@ FUNCTIONS: dict[str, Function] = {
 
 #: Aggregates over a set of events, for the items of SELECT.
 AGGREGATES = ("count", "sum", "avg", "min", "max", "first", "last", "collect")
-#: Names with a form of their own: look-back, and the literal timestamp('2024-01-31 12:00').
+#: Names with a special form: the look-back, and the literal timestamp('2024-01-31 12:00').
 SPECIAL = ("prev", "timestamp")

@@ -1,4 +1,4 @@
-"""The columns that a query's items give: `SELECT *` spelled out, names and types settled."""
+"""The result columns of a query's items, with names and types; `SELECT *` is expanded."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class Output:
 
     @property
     def whole(self) -> str | None:
-        """The variable whose events the column lists, if it is such a column."""
+        """The variable whose events the column lists, or None if the column holds values."""
         return self.expression.name if isinstance(self.expression, ast.Name) else None
 
 
 def outputs(query: ast.Query, typing: Typing) -> tuple[Output, ...]:
-    """The columns in their order; `SELECT *` is every variable and type of the pattern."""
+    """The columns in their order; `SELECT *` gives every variable and type of the pattern."""
     if query.items is None:
         where = query.places.get("items", query.span)
         return tuple(Output(x, ast.Name(x), None, where) for x in bindings(query.pattern))
@@ -49,7 +49,7 @@ def _default_name(e: ast.Expression) -> str:
 
 
 def projected(columns: tuple[Output, ...]) -> frozenset[str]:
-    """The variables that the items use: complex events that agree on them are one."""
+    """The variables that the items use: complex events that agree on them are the same result."""
     used: set[str] = set()
     for column in columns:
         used |= named_in(column.expression)
@@ -58,7 +58,7 @@ def projected(columns: tuple[Output, ...]) -> frozenset[str]:
 
 
 def attributes_used(query: ast.Query) -> frozenset[str] | None:
-    """The attributes that a query speaks of; None where it gives whole events, which have them all."""
+    """The attributes that a query uses; None if it returns whole events, which have all attributes."""
     if query.items is None or any(isinstance(i.expression, ast.Name) for i in query.items):
         return None
     conditions = [f.condition for f in ast.find(query.pattern, ast.Filter)]
@@ -71,7 +71,7 @@ def attributes_used(query: ast.Query) -> frozenset[str] | None:
 
 
 def attributes_shown(columns: tuple[Output, ...], query: ast.Query) -> frozenset[str] | None:
-    """The attributes that the rows of a query are made of; None where it gives whole events, which have them all."""
+    """The attributes that the result rows show; None if the query returns whole events, which have all attributes."""
     if any(c.whole is not None for c in columns):
         return None
     used = {k.attribute for k in query.partition}

@@ -1,7 +1,7 @@
-"""Scope: which variables a pattern binds, which stand for exactly one event, which a pattern takes from outside.
+"""Scope: which variables a pattern binds, which of them stand for exactly one event, and which it takes from outside.
 
-These are the definitions of the language page, section 4, as functions of a pattern. The reference evaluator,
-the checks and the engines share them.
+These functions of a pattern are the definitions in section 4 of the language page. The reference evaluator, the checks
+and the engines share them.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from functools import lru_cache
 from ensue.language import ast
 from ensue.logic.functions import AGGREGATES
 
-#: For each variable that a pattern binds: whether it stands for exactly one event there.
+#: For each variable that a pattern binds: whether it is single there, which means that it stands for exactly one event.
 Bindings = Mapping[str, bool]
 
 
 @lru_cache(maxsize=10_000)
 def bindings(p: ast.Pattern) -> Bindings:
-    """The variables of `p`, each with True where it is single.
+    """The variables that `p` binds, each with True if it is single.
 
     >>> from ensue.language.parser import parse_pattern
     >>> dict(bindings(parse_pattern("A AS x ; (B AS y)+ ; A")))
@@ -31,7 +31,7 @@ def bindings(p: ast.Pattern) -> Bindings:
             return {}
         case ast.As():
             inner = bindings(p.body)
-            # A name that the body binds already is joined with all its marks: single only if both are one event.
+            # If the body binds the name already, AS adds marks to it: the name is single only if both mark one event.
             single = is_atom(p.body) and inner.get(p.variable, True)
             return {**inner, p.variable: single}
         case ast.Iteration():
@@ -46,7 +46,7 @@ def bindings(p: ast.Pattern) -> Bindings:
             left, right = bindings(p.left), bindings(p.right)
             return {x: left.get(x, False) and right.get(x, False) for x in {**left, **right}}
         case ast.And():
-            # Both sides mark alike, so what is one event on either side is one event.
+            # Both sides have the same marks, so a variable that is single on either side is single.
             left, right = bindings(p.left), bindings(p.right)
             return {x: left.get(x, False) or right.get(x, False) for x in {**left, **right}}
         case ast.All():
@@ -77,7 +77,9 @@ def always_marked(p: ast.Pattern) -> frozenset[str]:
             return always_marked(p.left) & always_marked(p.right)
         case ast.Project():
             return always_marked(p.body) & set(p.variables)
-        case ast.Iteration() | ast.Filter() | ast.Within() | ast.Select() | ast.Unless() | ast.NotAfter() | ast.NotBefore():
+        case ast.Iteration() | ast.Filter() | ast.Within() | ast.Select():
+            return always_marked(p.body)
+        case ast.Unless() | ast.NotAfter() | ast.NotBefore():
             return always_marked(p.body)
     raise AssertionError(p)
 
@@ -109,7 +111,7 @@ def singles(p: ast.Pattern) -> frozenset[str]:
 
 @lru_cache(maxsize=10_000)
 def is_atom(p: ast.Pattern) -> bool:
-    """Whether `p` is one event, whatever it matches: then `p AS x` marks that event, for ANY too."""
+    """Whether every match of `p` is one event: then `p AS x` marks that event, even if `p` is ANY."""
     match p:
         case ast.Type() | ast.Any():
             return True
@@ -123,7 +125,7 @@ def is_atom(p: ast.Pattern) -> bool:
 
 
 def has_rounds(p: ast.Iteration) -> bool:
-    """Whether there can be more than one round: `p{1}` is `p`, and no iteration."""
+    """Whether the iteration can have more than one round: `p{1}` means just `p`."""
     return not p.low == p.high == 1
 
 
@@ -135,12 +137,12 @@ def free(p: ast.Pattern) -> frozenset[str]:
 
 @lru_cache(maxsize=10_000)
 def captured(p: ast.Pattern) -> frozenset[str]:
-    """The variables that `p` gives to filters below it: single in `p`, and free in a part of it."""
+    """The variables that `p` provides to filters inside it: they are single in `p` and free in a part of it."""
     return _asked(p) & singles(p)
 
 
 def _asked(p: ast.Pattern) -> frozenset[str]:
-    """What the parts of `p` leave free."""
+    """The variables that the parts of `p`, or its own condition, take from `p` or from outside it."""
     asked: frozenset[str] = frozenset()
     for part, given in parts(p):
         asked |= free(part) - given
@@ -152,14 +154,14 @@ def _asked(p: ast.Pattern) -> frozenset[str]:
 
 
 def carried(p: ast.Iteration) -> frozenset[str]:
-    """The variables `y` of which a round is told the event of the round before, as `LASTOF(y)`."""
+    """The variables `y` whose event is passed from each round to the next, because the body uses `LASTOF(y)`."""
     return frozenset(y for y in singles(p.body) if last_of(y) in free(p.body)) if has_rounds(p) else frozenset()
 
 
 def parts(p: ast.Pattern) -> Iterator[tuple[ast.Pattern, frozenset[str]]]:
-    """The patterns directly inside `p`, each with the variables that `p` hands to that part alone.
+    """The patterns directly inside `p`, each with the variables that `p` provides to that part only.
 
-    The absent pattern of UNLESS and of NOT sees the single variables of the patterns it is absent from.
+    The absent pattern of UNLESS and of NOT may use the single variables of the patterns around it.
     """
     match p:
         case ast.Unless() | ast.NotAfter() | ast.NotBefore():
@@ -176,34 +178,34 @@ def parts(p: ast.Pattern) -> Iterator[tuple[ast.Pattern, frozenset[str]]]:
 
 
 def nullable(p: ast.Pattern) -> bool:
-    """Whether a sequence around `p` may go on without it."""
+    """Whether a sequence around `p` may skip it."""
     if isinstance(p, ast.Sequence | ast.NotBetween):
         return nullable(p.left) and nullable(p.right)
     return isinstance(p, ast.Optional)
 
 
-# ---------------------------------------------------------------- what an expression speaks of
+# ---------------------------------------------------------------- variables of expressions
 
 
 def last_of(variable: str) -> str:
-    """The name under which `LASTOF(y)` is a variable that a filter takes from the iteration around it."""
+    """The name of the internal variable for `LASTOF(y)`, which a filter takes from the iteration around it."""
     return f"\0LASTOF({variable})"
 
 
 def lasts_in(e: ast.Expression) -> frozenset[str]:
-    """The events of rounds before that an expression speaks of, under the names of `last_of`."""
+    """The events of previous rounds that an expression uses, as the names that `last_of` gives them."""
     return frozenset(last_of(n.variable) for n in ast.find(e, ast.LastOf))
 
 
 def named_in(e: ast.Expression) -> frozenset[str]:
-    """The variables that stand in an expression as `x.a` or `x[g]`, in aggregates too."""
+    """The variables that an expression uses as `x.a` or `x[g]`, also inside aggregates."""
     return frozenset(n.variable for n in ast.walk(e) if isinstance(n, ast.Attribute | ast.Each))
 
 
 def variables_of(e: ast.Expression) -> frozenset[str]:
-    """What an expression of a filter speaks of: variables, and under names of their own `LASTOF(y)` and whole sets.
+    """What a filter's expression uses: variables, and, each under an internal name, `LASTOF(y)` and whole sets.
 
-    So a condition that speaks of one thing only, which is a variable, is about one event at a time.
+    A condition concerns one event at a time if and only if the result is a single variable.
 
     >>> from ensue.language.parser import parse_expression
     >>> sorted(variables_of(parse_expression("x.v > LASTOF(x).v")))
@@ -215,16 +217,17 @@ def variables_of(e: ast.Expression) -> frozenset[str]:
 
 @lru_cache(maxsize=10_000)
 def chosen_of(e: ast.Expression) -> frozenset[str]:
-    """From whose sets an event is chosen, as `x.a` or `LASTOF(x).a`: where one of them is empty, a filter holds.
+    """The variables that an expression uses one event at a time, as `x.a` or `LASTOF(x).a`.
 
-    An aggregate speaks of a whole set, so nothing is chosen for it.
+    A filter chooses an event from the set of each of them, so it holds if one of these sets is empty. An aggregate
+    uses a whole set, so no event is chosen for it.
     """
     plain = without_aggregates(e)
     return frozenset(n.variable for n in ast.find(plain, ast.Attribute)) | lasts_in(plain)
 
 
 def without_aggregates(e: ast.Expression) -> ast.Expression:
-    """The expression with something that speaks of nothing in the place of each aggregate."""
+    """The expression with each aggregate replaced by a literal, which uses no variable."""
     return ast.replaced(e, lambda part: _NOTHING if is_aggregate(part) else None)
 
 
@@ -238,13 +241,13 @@ def aggregates_of(e: ast.Expression) -> list[ast.Call]:
 
 
 def aggregated_in(aggregate: ast.Call) -> frozenset[str]:
-    """The variables that an aggregate speaks of: the set it runs over, which may be a bare name, and single ones."""
+    """The variables that an aggregate uses: the one whose set it runs over, also as a bare name, and single ones."""
     names = (a.name for a in aggregate.arguments if isinstance(a, ast.Name))
     return frozenset(names).union(*map(named_in, aggregate.arguments))
 
 
 def names_in(e: ast.Expression) -> frozenset[str]:
-    """All variables that an expression names, one event at a time or as a whole."""
+    """All variables that an expression names, for one event at a time or for a whole set."""
     return named_in(e).union(*map(aggregated_in, aggregates_of(e)))
 
 

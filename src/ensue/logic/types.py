@@ -1,4 +1,4 @@
-"""Types of expressions against a schema. Where no schema is known, a type is None and nothing is refused for it."""
+"""Infers the types of expressions from a schema. Without a schema, a type is None and no expression is refused."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ _UNITS = ("s", "ms", "us", "ns")
 
 
 class Typing:
-    """Infers types and notes what does not fit. One instance a query; `problems` holds all that was found."""
+    """Infers types and collects type errors. Each query has one instance; `problems` holds all problems found."""
 
     def __init__(self, schema: Schema | None) -> None:
         self.schema = schema
         self.problems: list[Problem] = []
 
     def condition(self, e: ast.Expression) -> None:
-        """`e` as a filter: it must be a boolean."""
+        """Checks `e` as a filter: it must be a boolean."""
         found = self.infer(e)
         if found is not None and found.kind not in (Kind.BOOLEAN, Kind.NULL):
             self._refuse(e, f"a filter is TRUE or FALSE, but this is of type {found}")
 
     def has_long_decimals(self, e: ast.Expression) -> bool:
-        """Whether an attribute in `e` holds decimals of more digits than floats tell apart."""
+        """Whether an attribute in `e` holds decimals with more digits than a float can represent."""
         if self.schema is None:
             return False
         names = {n.name for n in ast.find(e, ast.Name)}
@@ -57,7 +57,7 @@ class Typing:
         return any(pa.types.is_decimal(t) and not is_short_decimal(t) for t in plain)
 
     def infer(self, e: ast.Expression) -> ValueType | None:
-        """The type of `e`; None where it is not known."""
+        """The type of `e`; None if it is not known."""
         match e:
             case ast.Literal():
                 return _LITERALS[e.type]
@@ -122,7 +122,7 @@ class Typing:
             return None
         found = self.schema.attributes[name]
         if pa.types.is_decimal(found.arrow):
-            return FLOAT  # expressions compute with floats; a column that is selected as it is keeps its type
+            return FLOAT  # expressions compute with floats; a column that is selected unchanged keeps its type
         if pa.types.is_dictionary(found.arrow):
             return ValueType(found.kind, found.arrow.value_type)
         return found
@@ -149,8 +149,8 @@ class Typing:
                 self._refuse(where, f"{what} cannot compare {left} with {right}", hint)
                 return
             if left.kind is Kind.TIMESTAMP and (_zone(left) is None) != (_zone(right) is None):
-                hint = "give the zone: timestamp('2024-01-31 12:00Z'), or store both columns alike"
-                self._refuse(where, f"{what} cannot compare a time in a zone with one in none", hint)
+                hint = "give the zone: timestamp('2024-01-31 12:00Z'), or store both columns with or without a zone"
+                self._refuse(where, f"{what} cannot compare a time with a zone and a time without one", hint)
                 return
 
     def _arithmetic(self, e: ast.Binary) -> ValueType | None:
@@ -228,7 +228,7 @@ class Typing:
                 scalar = timestamp_literal(text)
                 if scalar is None:
                     shown = text if len(text) <= 40 else text[:37] + "..."
-                    self._refuse(e, f"'{shown}' is no time", "write timestamp('2024-01-31 12:00:00')")
+                    self._refuse(e, f"'{shown}' is not a time", "write timestamp('2024-01-31 12:00:00')")
                     return None
                 return ValueType(Kind.TIMESTAMP, scalar.type)
         self._refuse(e, "timestamp takes one string literal", "write timestamp('2024-01-31 12:00:00')")
@@ -253,7 +253,7 @@ class Typing:
             self._refuse(e, f"{e.function} cannot order values of type {found}")
             return None
         if isinstance(argument, ast.Attribute) and self.schema is not None and e.function not in ("sum", "avg"):
-            own = self.schema.attributes[argument.name]  # what is only chosen keeps its type, also a decimal
+            own = self.schema.attributes[argument.name]  # a value that is only chosen keeps its type, even a decimal
             found = own if pa.types.is_decimal(own.arrow) else found
         match e.function:
             case "avg":

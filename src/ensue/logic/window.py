@@ -1,4 +1,4 @@
-"""The window of a whole query: how far apart the ends of a complex event may be, and what reaches back beyond it."""
+"""The window of a whole query: the maximum distance between the start and end of a match, and what can exceed it."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from fractions import Fraction
 from ensue.language import ast
 from ensue.logic.scope import is_atom
 
-_FARTHEST = 2**63 - 1  # a window of so many ticks bounds nothing
+_FARTHEST = 2**63 - 1  # a window of this many ticks or more is no bound
 
 
 @dataclass(frozen=True)
 class Window:
-    """How far apart the ends of a complex event may be: in events, in time, in both; None is no bound."""
+    """How far apart the start and end of a complex event may be, in events and in time; None means no bound."""
 
     events: int | None = None
     time: ast.Bound | None = None
 
     def and_(self, other: Window) -> Window:
-        """The window that is in both."""
+        """The intersection of both windows."""
         events = min((n for n in (self.events, other.events) if n is not None), default=None)
         if self.time is None or (other.time is not None and _tighter(other.time, self.time)):
             return Window(events, other.time)
         return Window(events, self.time)
 
     def ticks(self, tick: int | None) -> int | None:
-        """The largest whole number of ticks that lies in the window's time, or None where time bounds nothing."""
+        """The largest whole number of ticks within the window's time, or None if the time has no bound."""
         if self.time is None:
             return None
         assert tick is not None, "a query that compares times runs over a stream whose unit is known"
@@ -42,7 +42,10 @@ _ONE_EVENT = Window(1, ast.Bound(ast.Duration(Decimal(0), "s"), inclusive=True))
 
 
 def peel_windows(p: ast.Pattern) -> tuple[ast.Pattern, Window]:
-    """The pattern without the upper bounds on its whole length, which the match structure keeps."""
+    """Separates a pattern into the pattern without upper bounds on its whole length, and these bounds as a window.
+
+    The match structure enforces the window.
+    """
     whole = Window()
     while isinstance(p, ast.Within):
         if isinstance(p.window, ast.EventCount):
@@ -67,7 +70,7 @@ def _tighter(a: ast.Bound, b: ast.Bound) -> bool:
 
 
 def bounded(window: Window, p: ast.Pattern) -> Window:
-    """The window, or the one that the intervals inside the pattern come to where that is shorter.
+    """The window, or the bound that the intervals inside the pattern imply if that is shorter.
 
     >>> from ensue.language.parser import parse_pattern
     >>> bounded(Window(), parse_pattern("A ;[<= 1 s] B ;[<= 2 s] C")).ticks(1_000_000_000)
@@ -80,7 +83,7 @@ def bounded(window: Window, p: ast.Pattern) -> Window:
 
 
 def _longest(p: ast.Pattern) -> Fraction | None:
-    """The longest time that a complex event of the pattern can take, in nanoseconds; None where nothing bounds it."""
+    """The longest time that a complex event of the pattern can take, in nanoseconds; None if there is no bound."""
     match p:
         case ast.Type() | ast.Any():
             return Fraction(0)
@@ -116,9 +119,9 @@ def _sum(*lengths: Fraction | None) -> Fraction | None:
 
 
 def reaches_back(query: ast.Query) -> str:
-    """Why a match may depend on events before its window, in words; empty where none does."""
+    """Why a match may depend on events before its window, as a text; empty if no match does."""
     if query.consume is not ast.Consume.NONE:
-        return f"CONSUME BY {query.consume} depends on all matches before"
+        return f"CONSUME BY {query.consume} depends on all earlier matches"
     for selected in ast.find(query.pattern, ast.Select):
         if selected.selector is not ast.Selector.STRICT:
             return f"{selected.selector} inside the pattern compares with events before the window"
@@ -126,12 +129,12 @@ def reaches_back(query: ast.Query) -> str:
 
 
 def looks_back(*nodes: ast.Node) -> bool:
-    """Whether there is a `PREV` in them."""
+    """Whether one of the nodes contains a `PREV`."""
     return any(call.function == "prev" for node in nodes for call in ast.find(node, ast.Call))
 
 
 def steps_back(look_back: ast.Call) -> int:
-    """How many events back a `PREV` looks.
+    """The number of events that a `PREV` looks back.
 
     >>> from ensue.language.parser import parse_expression
     >>> steps_back(parse_expression("PREV(x.v, 3)")), steps_back(parse_expression("PREV(x.v)"))

@@ -1,13 +1,14 @@
-"""Windowed patterns: windows around patterns whose other time constraints are gaps between marked events.
+"""Recognises windowed patterns: windows around patterns whose other time constraints are gaps between marked events.
 
 Garcia and Riveros, before theorem 5.5. A *simple* pattern has gaps, but neither windows in time nor projections. A
-*windowed* one is built by AS, FILTER, OR, AND and windows from simple patterns and from patterns without time
-constraints. Two clocks measure all of its constraints: one runs from the first event, one from the last that is marked
-(theorem 5.5). So it is a matter of syntax, and decided by it.
+*windowed* pattern is built with AS, FILTER, OR, AND and windows from simple patterns and from patterns without time
+constraints. Two clocks measure all of its constraints: one runs from the first event, the other from the last marked
+event (theorem 5.5). The class is defined by syntax, so this module decides it from the syntax.
 
-What the paper does not have is allowed where its proof holds. UNLESS, NOT between, STRICT and windows of events rule
-out complex events and change neither marks nor clocks. A projection may leave a variable on every event: the second
-clock needs the marks and not their names. ANY without a name is a projection that does not.
+Operators that the paper does not have are allowed if its proof still holds. UNLESS, NOT between two patterns, STRICT
+and windows of events exclude complex events and change neither marks nor clocks. A projection is allowed if it leaves
+a variable on every event: the second clock needs the marks but not their names. ANY without a name marks nothing, so
+it counts as a projection that leaves no variable.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _NONE: Names = frozenset()
 
 
 def is_windowed(p: ast.Pattern, shown: Names | None = None) -> bool:
-    """Whether a pattern is windowed; `shown` are the variables that the items of its query use, None is all.
+    """Whether a pattern is windowed; `shown` are the variables that the items of its query use, or None for all.
 
     >>> from ensue.language.parser import parse_pattern
     >>> is_windowed(parse_pattern("A ;[<= 1 s] B+[= 2 s] WITHIN 5 s"))
@@ -32,7 +33,7 @@ def is_windowed(p: ast.Pattern, shown: Names | None = None) -> bool:
         return True
     match p:
         case ast.Filter() if len(variables_of(p.condition)) > 1:
-            return False  # it relates events, which the paper's filters do not
+            return False  # it relates several events; the paper's filters do not
         case ast.Filter() | ast.Within():
             return is_windowed(p.body, shown)
         case ast.Select(selector=ast.Selector.STRICT):
@@ -48,12 +49,12 @@ def is_windowed(p: ast.Pattern, shown: Names | None = None) -> bool:
 
 
 def is_timed(p: ast.Pattern) -> bool:
-    """Whether there is a time constraint in it."""
+    """Whether the pattern contains a time constraint."""
     return any(ast.find(p, ast.Interval))
 
 
 def _is_simple(p: ast.Pattern, names: Names, shown: Names | None) -> bool:
-    """Whether it is simple and all its events are marked with what is shown; `names` are those of the AS around it."""
+    """Whether `p` is simple and shown variables mark all its events; `names` are the names of the AS around it."""
     match p:
         case ast.Type():
             return shown is None or bool((names | {p.name}) & shown)
@@ -61,7 +62,7 @@ def _is_simple(p: ast.Pattern, names: Names, shown: Names | None) -> bool:
             return bool(names if shown is None else names & shown)
         case ast.As() if is_atom(p.body):
             return _is_simple(p.body, names | {p.variable}, shown)
-        case ast.As():  # an event that is marked inside is marked with it too
+        case ast.As():  # this name, too, marks each event that is marked inside
             return _is_simple(p.body, _NONE, None if shown is not None and p.variable in shown else shown)
         case ast.Filter() if len(variables_of(p.condition)) > 1:
             return False

@@ -12,7 +12,9 @@ from ensue.language.printer import print_query
 from ensue.logic.check import Checked
 from ensue.logic.outputs import attributes_shown, attributes_used
 from ensue.logic.window import Window, peel_windows
-from ensue.plan.compile import Plan, compile_plan
+from ensue.plan.from_query import plan_query
+from ensue.plan.plan import Plan
+from ensue.rewrite import RULES, UNTIED, Step, rewrite
 from ensue.rewrite.tie_equalities import tied
 
 #: What a user may ask for: `auto` takes the automaton engine where it evaluates the query, and the reference elsewhere.
@@ -27,6 +29,7 @@ class Choice:
     evaluated: Checked  # with the equalities that tie its events as partitions: it has the same matches
     plan: Plan | None
     because: str  # why the reference evaluates it; empty where it does not
+    steps: tuple[Step, ...] = ()  # the query after each rule of rewriting, where it has a plan
 
     @property
     def engine(self) -> str:
@@ -84,8 +87,9 @@ def choose(checked: Checked, engine: str = "auto", *, tying: bool = True) -> Cho
     check_engine(engine)
     if engine == "reference":
         return Choice(checked, checked, None, "it was asked for")  # the meaning as it is written, with no rewriting
+    steps = rewrite(checked, RULES if tying else UNTIED)
     try:
-        return Choice(checked, tied(checked), compile_plan(checked, tying=tying), "")
+        return Choice(checked, tied(checked), plan_query(steps[-1].parts), "", steps)
     except QueryError as e:
         if engine == "automaton" or any(p.kind is not ProblemKind.UNSUPPORTED for p in e.problems):
             raise

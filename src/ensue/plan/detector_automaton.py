@@ -12,7 +12,9 @@ from ensue.errors import EngineError, ProblemKind, QueryError, counted
 from ensue.language import ast
 from ensue.language.printer import print_expression
 from ensue.logic.check import Checked
-from ensue.plan.compile import Plan, compile_plan
+from ensue.plan.from_query import compile_plan
+from ensue.plan.plan import Plan
+from ensue.rewrite import UNTIED
 
 
 def deterministic(checked: Checked) -> DeterministicAutomaton:
@@ -24,7 +26,7 @@ def deterministic(checked: Checked) -> DeterministicAutomaton:
     """
     try:
         # Equalities are checked by registers, as the paper has it: a partition would need an automaton for each key.
-        plan = compile_plan(checked, tying=False)
+        plan = compile_plan(checked, UNTIED)
     except QueryError as e:
         if any(p.kind is not ProblemKind.UNSUPPORTED for p in e.problems):
             raise
@@ -38,7 +40,7 @@ def deterministic(checked: Checked) -> DeterministicAutomaton:
     if plan.window.time is not None:  # a clock, which the window in events keeps from being needed for ever
         automaton = pruned(shared(within_time.construct(automaton, ast.Interval(None, plan.window.time))))
     try:
-        return construct(automaton, window, consuming=plan.query.consume is not ast.Consume.NONE)
+        return construct(automaton, window, consuming=plan.consume is not ast.Consume.NONE)
     except NotBounded as e:
         raise EngineError(f"there is no deterministic automaton: {_unbounded(e.store)}") from None
     except TooLarge as e:
@@ -51,14 +53,13 @@ def deterministic(checked: Checked) -> DeterministicAutomaton:
 
 def _not_made(plan: Plan) -> str:
     """Why none can be made of the plan, in words."""
-    query = plan.query
     if plan.absence is not None:
         return "an absence with a deadline is known when time has passed it, and not when a match ends"
     if plan.machines:
         return "a selector inside the pattern depends on all events before"
     if plan.decided_last:
         return f"its matches are written out first, since {plan.decided_last}"
-    if query.consume is ast.Consume.ANY and query.partition:
+    if plan.consume is ast.Consume.ANY and plan.keys:
         return "CONSUME BY ANY lets the matches of one partition decide about another's"
     if plan.window.events is not None:
         return ""

@@ -13,7 +13,7 @@ from ensue.automata.predicates import Test
 from ensue.language import ast
 from ensue.logic.window import looks_back, reaches_back, steps_back
 from ensue.plan.choice import Choice
-from ensue.plan.compile import Plan
+from ensue.plan.plan import Plan
 
 
 @dataclass(frozen=True)
@@ -39,11 +39,11 @@ def reach_of(choice: Choice, tick: int | None) -> Reach:
     if plan is None:
         because = reaches_back(choice.evaluated.query) or ("" if ticks is not None else _NO_WINDOW)
         return Reach(ticks=ticks, because=because)
-    if plan.query.consume is not ast.Consume.NONE or plan.machines:
-        return Reach(because=reaches_back(plan.query) or "a selector compares with events before the window")
+    if plan.consume is not ast.Consume.NONE or plan.machines:
+        return Reach(because=reaches_back(choice.checked.query) or "a selector compares with events before the window")
     looked_back = _looked_back(plan)
     # The events of one key can be any distance apart in the stream, so that a number of them bounds nothing there.
-    by_key = bool(plan.query.partition) and not plan.counts_all
+    by_key = bool(plan.keys) and not plan.counts_all
     events = None if by_key else plan.window.events
     if by_key and looked_back:
         return Reach(because=_LOOKS_BACK)
@@ -52,10 +52,12 @@ def reach_of(choice: Choice, tick: int | None) -> Reach:
 
 def reach_in_time(choice: Choice, tick: int | None) -> Reach:
     """The same where slices are stretches of time: a number of events before one is not known there."""
+    if looks_back(*(choice.checked.query.items or ())):
+        return Reach(because=_LOOKS_BACK)
     reach = reach_of(choice, tick)
     if reach.because:
         return reach
-    if reach.looked_back or looks_back(*(choice.checked.query.items or ())):
+    if reach.looked_back:
         return Reach(because=_LOOKS_BACK)
     return reach if reach.ticks is not None else Reach(because=_NO_WINDOW)
 

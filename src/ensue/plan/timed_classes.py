@@ -10,9 +10,9 @@ from ensue.automata.registers import Since
 from ensue.automata.timing.clocks import clocks_of, fewest_clocks, most_clocks, with_window
 from ensue.automata.timing.monotonic import monotonic
 from ensue.automata.timing.synchronous import BUDGET, Answer, Verdict, synchronous_resets
-from ensue.logic.window import peel_windows
+from ensue.logic.outputs import projected
 from ensue.logic.windowed import is_windowed
-from ensue.plan.compile import Plan, peel_selector
+from ensue.plan.choice import Choice
 
 #: What is larger is not analysed: `explain` should not be waited for.
 MOST_TRANSITIONS = 1_500
@@ -35,18 +35,19 @@ class Timing:
         return any(i.high is not None for i in asked)
 
 
-def timing_of(plan: Plan, *, budget: int = BUDGET) -> Timing | None:
+def timing_of(choice: Choice, *, budget: int = BUDGET) -> Timing | None:
     """The classes; None where no time is measured but by the window of the whole, which needs no clock."""
-    plan = plan.with_registers
+    assert choice.plan is not None
+    plan = choice.plan.with_registers
     if not clocks_of(plan.automaton):
         return None
-    windowed = is_windowed(plan.query.pattern, None if plan.query.items is None else plan.shown)
+    shown = None if choice.checked.query.items is None else projected(choice.checked.outputs)
+    windowed = is_windowed(choice.steps[-1].parts.formula, shown)
     if len(plan.automaton.transitions) > MOST_TRANSITIONS:
         why = f"the automaton has more than {MOST_TRANSITIONS:,} transitions"
         return Timing(clocks_of(plan.automaton), windowed, Verdict(Answer.NOT_DECIDED, why=why), None)
     # The plan's window may be one that the gaps come to: that one is no constraint of its own.
-    _, pattern = peel_selector(plan.query, plan.steps[-1][1])
-    automaton = with_window(plan.automaton, peel_windows(pattern)[1].time)
+    automaton = with_window(plan.automaton, choice.steps[-1].parts.window.time)
     fewer = fewest_clocks(automaton)
     resets = synchronous_resets(fewer, read=True, budget=budget)
     if resets.answer is Answer.NO:

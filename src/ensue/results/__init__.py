@@ -1,1 +1,1 @@
-"""Positions to rows: matches, detections, rows of a running query, and how they are shown and written."""
+"""Turns positions into rows: matches, detections, rows of a running query; and shows and writes them."""

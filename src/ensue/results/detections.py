@@ -1,4 +1,4 @@
-"""Where matches end and which events took part: what `Query.detect` gives."""
+"""The result of `Query.detect`: where matches end, and which events took part in them."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ _COLUMNS = ("start_time", "end_time", "position", "took_part")
 
 
 class Detections(Rows):
-    """The events at which a match ends, in stream order, each with those that took part in a match ending there.
+    """The events at which a match ends, in stream order, each with the events that took part in a match ending there.
 
-    `ends` says of every event of the stream whether a match ends there, `end` has the positions of those, and `start`
-    where the earliest of the matches of each starts. An event took part in a match if one of the variables that the
-    query's items use marks it.
+    `ends` says for every event of the stream whether a match ends there. `end` has the positions of the events where
+    one ends, and `start` the earliest start of the matches that end there. An event took part in a match if one of the
+    variables that the query's items use marks it.
     """
 
     def __init__(self, checked: Checked, stream: EventStream, found: ComplexEvents) -> None:
         for key in checked.query.partition:
             if key.attribute in _COLUMNS:
-                raise DataError(f"the partition column '{key.attribute}' has a name of the result's: rename it")
+                raise DataError(f"the partition column '{key.attribute}' is also a column of the result: rename it")
         self._checked = checked
         self._stream = stream
         self._found = found
 
     def __len__(self) -> int:
-        """How many events end a match."""
+        """The number of events that end a match."""
         return len(self._found)
 
     @property
@@ -55,7 +55,8 @@ class Detections(Rows):
     def to_arrow(self) -> pa.Table:
         """The partition columns, `start_time` (of the earliest match), `end_time`, `position` and `took_part`.
 
-        `position` is that of the event, counted from 0 in the stream; `took_part` lists the positions of the events.
+        `position` is the position in the stream of the event that ends the match, counted from 0. `took_part` lists the
+        positions of the events that took part.
         """
         return self._table
 
@@ -76,5 +77,5 @@ class Detections(Rows):
 
 
 def _lists(piece: Piece) -> pa.Array:
-    """The marked events of each match, on the memory that the engine has written."""
+    """The marked events of each match, as a view of the memory that the engine has written."""
     return pa.ListArray.from_arrays(pa.array(piece.offset, pa.int32()), pa.array(piece.position))

@@ -1,4 +1,4 @@
-"""The values of a column at some positions, as the rows of matches show them."""
+"""Gathers the values of a column at given positions, for the rows of matches."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import pyarrow as pa
 
 from ensue.data.events import integers
 
-#: From so many values on, a kernel takes them.
+#: From this many values on, a kernel gathers them.
 _MANY = 1 << 12
 
 
 def taken(column: pa.ChunkedArray, positions: npt.NDArray[np.int64]) -> pa.ChunkedArray:
-    """The values at these positions. Arrow's own `take` first puts the whole column together from its chunks."""
+    """The values at these positions. Arrow's own `take` would first join all chunks of the column."""
     if column.num_chunks <= 1:
         return column.take(integers(positions))
     begins = np.cumsum([0, *(len(c) for c in column.chunks)])

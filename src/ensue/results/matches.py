@@ -1,4 +1,4 @@
-"""The result of a query: positions in the stream, made into rows of language page section 7 when asked."""
+"""The result of a query: positions in the stream, from which rows (language page, section 7) are built on demand."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
 
 class Rows(ABC):
-    """A result that is shown as rows: as tables of several libraries, one dict a row, and a short text for people."""
+    """A result of rows, which gives tables of several libraries, one dict for each row, and a short text for people."""
 
     @abstractmethod
     def __len__(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
 
     @abstractmethod
     def to_arrow(self) -> pa.Table:
@@ -45,14 +45,14 @@ class Rows(ABC):
 
     @abstractmethod
     def _head(self) -> pa.Table:
-        """The first rows; the rest is not made for it."""
+        """The first rows; the others are not built."""
 
     @abstractmethod
     def _counted(self) -> str:
-        """How many there are of what, in words."""
+        """The number of rows, in words."""
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """One dict a row, with the columns of `to_arrow`."""
+        """One dict for each row, with the columns of `to_arrow`."""
         for batch in self.to_arrow().to_batches(max_chunksize=1000):
             yield from rows_of(pa.Table.from_batches([batch]))
 
@@ -85,7 +85,7 @@ class Rows(ABC):
 class Matches(Rows):
     """The complex events that a query found, in the order of their ends.
 
-    They are kept as positions in the stream; tables are built when they are asked for.
+    They are kept as positions in the stream; tables are built on demand.
     """
 
     def __init__(self, checked: Checked, stream: EventStream, found: ComplexEvents) -> None:
@@ -106,7 +106,7 @@ class Matches(Rows):
 
     @cached_property
     def marks(self) -> dict[str, Marks]:
-        """For each variable that marks an event somewhere, the positions that it marks in each match."""
+        """For each variable that marks an event in some match: the positions that it marks in each match."""
         return {x: self._marks_of(x) for x in sorted(self._found.variables())}
 
     def __len__(self) -> int:
@@ -115,14 +115,15 @@ class Matches(Rows):
     # -- tables
 
     def to_arrow(self) -> pa.Table:
-        """The partition columns, `start_time`, `end_time`, and one column an item."""
+        """The partition columns, `start_time`, `end_time`, and one column for each item."""
         return self._table
 
     @cached_property
     def _table(self) -> pa.Table:
         table, times = self._stream.table, self._stream.time_column
         keys = [k.attribute for k in self._checked.query.partition]
-        # Not before a thread makes a column: most of it is memory that is touched for the first time.
+        # A thread makes each column only when it comes to it: most of the time goes into memory touched for the first
+        # time.
         made: dict[str, Callable[[], pa.ChunkedArray | pa.Array]] = {
             **{k: partial(self._at_end, table.column(k)) for k in keys},
             "start_time": lambda: taken(times, self.start),
@@ -151,7 +152,7 @@ class Matches(Rows):
         return arrow_array(self._match_by_match(e), output.type.arrow)
 
     def _at_once(self, e: ast.Expression) -> pa.Array | None:
-        """The values of an item as one column, where it has no aggregate but count, first and last by themselves."""
+        """The values of an item as one column; None if it has an aggregate and is not just a count, first or last."""
         match e:
             case ast.Call(function="count", arguments=(ast.Name(name=x),)):
                 return integers(np.diff(self._marks_of(x).offsets))
@@ -159,7 +160,7 @@ class Matches(Rows):
                 marks = self._marks_of(x)
                 places = marks.offsets[:-1] if e.function == "first" else marks.offsets[1:] - 1
                 empty = np.diff(marks.offsets) == 0
-                padded = np.append(marks.positions, 0)  # so that there is a place to look at, even if none is marked
+                padded = np.append(marks.positions, 0)  # so that the index is valid even if no event is marked
                 return one_chunk(self._stream.table.column(name).take(pa.array(padded[places], mask=empty)))
         if any(c.function in AGGREGATES for c in ast.find(e, ast.Call)):
             return None
@@ -176,7 +177,7 @@ class Matches(Rows):
         return self._marks[variable]
 
     def _events_of(self, variable: str) -> pa.Array:
-        """A whole variable: for each match the list of its events, structs of all input columns."""
+        """The column of a whole variable: for each match the list of its events, as structs of all input columns."""
         marks = self._marks_of(variable)
         attributes = [n for n in self._stream.table.column_names if not n.startswith("\0")]
         table = self._stream.table.select(attributes)
@@ -186,7 +187,7 @@ class Matches(Rows):
         return pa.ListArray.from_arrays(integers(marks.offsets).cast(pa.int32()), structs)
 
     def _match_by_match(self, e: ast.Expression) -> list[Any]:
-        """The values of an item, by the reference."""
+        """The values of an item, evaluated match by match by the reference."""
         expressions = Expressions(Events(self._stream, []))
         single = singles(self._checked.query.pattern)
         marks = {x: self._marks_of(x) for x in named_in(e) | {n.name for n in ast.find(e, ast.Name)}}
@@ -208,7 +209,7 @@ class Matches(Rows):
 
 
 def as_text(head: pa.Table, counted: str) -> str:
-    """The first rows, as people read them, and how many there are in words."""
+    """The first rows as a table for people, followed by the count of all rows in words."""
     names = head.column_names
     rows = [[_cell(v) for v in row.values()] for row in rows_of(head)]
     widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
@@ -218,7 +219,7 @@ def as_text(head: pa.Table, counted: str) -> str:
 
 
 def count_of(count: int, one: str, many: str) -> str:
-    """So many of what, and how many of them are shown."""
+    """The count with its noun; if there are more rows than are shown, also how many are."""
     found = f"{count:,} {one if count == 1 else many}"
     return f"{found}, the first {SHOWN} shown" if count > SHOWN else found
 
@@ -228,7 +229,7 @@ def _need(library: str) -> None:
         raise ImportError(f"to_{library} needs {library}: install ensue[frames]")
 
 
-#: How many rows people are shown.
+#: The number of rows in the text for people.
 SHOWN = 20
 _WIDEST_CELL = 60
 
@@ -245,7 +246,7 @@ def _cell(value: Any) -> str:
 
 
 def rows_of(table: pa.Table) -> list[dict[str, Any]]:
-    """The rows as dicts; times that Python's datetime cannot hold (nanoseconds, the year 10000) as text."""
+    """The rows as dicts; times become text if Python's datetime cannot hold one (nanoseconds, the year 10000)."""
     try:
         rows: list[dict[str, Any]] = table.to_pylist()
     except (OverflowError, ValueError):
@@ -262,7 +263,7 @@ def _times_as_text(type_: pa.DataType) -> pa.DataType:
 
 
 def arrow_array(values: list[Any], type_: pa.DataType) -> pa.Array:
-    """Python values of expressions as a column: times come as nanoseconds and are put into the type's unit."""
+    """The column of an expression's Python values; times are given in nanoseconds and converted to the type's unit."""
     if pa.types.is_list(type_):
         offsets = np.cumsum([0, *(len(v) for v in values)])
         flat = arrow_array([v for vs in values for v in vs], type_.value_type)

@@ -1,4 +1,4 @@
-"""A query over events that arrive in batches: rows of matches out, and a state that can be saved in between."""
+"""A query over events that arrive in batches: it returns rows of matches, and its state can be saved in between."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _KIND = "running query"
 
 
 class RunningQuery:
-    """One query over one stream: `push` gives the rows of the matches that become known with each batch.
+    """One query over one stream: `push` returns the rows of the matches that become known with each batch.
 
-    Of a query that ends in an absence with a deadline, these are the matches whose deadline has passed; `pass_time`
-    gives such without new events. `given` are the predicates that come evaluated with the events (see
-    `EventStream.words`).
+    If the query ends in an absence with a deadline, a match becomes known when its deadline has passed; `pass_time`
+    returns such matches without new events. `given` is a bit mask of the predicates that are already evaluated when the
+    events come (see `EventStream.words`).
     """
 
     def __init__(self, choice: Choice, tick: int | None, *, given: int = 0) -> None:
@@ -34,16 +34,16 @@ class RunningQuery:
 
     @property
     def open(self) -> int:
-        """How much is open: nodes of the match structure."""
+        """The number of nodes in the match structure, which holds the open partial matches."""
         return self._engine.open
 
     @property
     def next_due(self) -> int | None:
-        """The time by which `pass_time` may give rows; None where it gives none without new events."""
+        """The time from which on `pass_time` may return rows; None if it returns none without new events."""
         return self._engine.next_due
 
     def push(self, events: EventStream) -> pa.Table:
-        """The rows of the matches that become known with these events, which follow those of earlier calls."""
+        """Returns the rows of the matches that become known with these events, which must follow the earlier ones."""
         found = self._engine.push(events)
         self._kept.add(self._look_back.extended(events))
         rows = self._rows(found)
@@ -52,9 +52,9 @@ class RunningQuery:
         return rows
 
     def pass_time(self, time: int) -> pa.Table | None:
-        """Takes note that no later event is before this time, which is in the unit of the events' times.
+        """Promises that no later event is before this time, which is in the unit of the events' times.
 
-        Gives the rows of the matches whose deadline has passed now, if any.
+        Returns the rows of the matches whose deadline has passed now, or None if there are none.
         """
         found = self._engine.pass_time(time)
         return self._rows(found) if len(found) else None
@@ -66,15 +66,15 @@ class RunningQuery:
     # -- the state
 
     def save(self) -> bytes:
-        """The state between two batches."""
+        """Returns the state between two batches as bytes."""
         return sealed(_KIND, self._made_by, self.parts())
 
     def load(self, state: bytes) -> None:
-        """Goes on from a state that `save` gave; refuses, with nothing changed, what is not one of the same query."""
+        """Continues from a state that `save` returned; a state of another query is refused, and nothing is changed."""
         self.restore(unsealed(state, _KIND, self._made_by))
 
     def parts(self) -> Parts:
-        """The state as parts of a larger one."""
+        """The state as parts of a larger state."""
         self._kept.keep(self._engine.referenced())
         return {
             **put_under("engine", self._engine.save()),
@@ -83,7 +83,7 @@ class RunningQuery:
         }
 
     def restore(self, parts: Parts) -> None:
-        """Goes on from what `parts` gave."""
+        """Continues from the parts that `parts` returned."""
         self._engine.load(taken_from("engine", parts))
         self._kept.load(taken_from("kept", parts))
         self._look_back.load(taken_from("look_back", parts))

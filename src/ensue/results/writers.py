@@ -1,4 +1,4 @@
-"""Rows of matches into one file, or to standard output: Parquet, CSV, JSON lines, a table at a time."""
+"""Writes rows of matches to one file or to standard output, table by table: Parquet, CSV, JSON lines."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class OutputFormat(StrEnum):
     table = "table"
 
 
-#: So many rows at a time become Python objects.
+#: The number of rows that become Python objects at a time.
 _STEP = 1000
 
 
 def write_tables(tables: Iterable[pa.Table], output: str | None, wanted: OutputFormat) -> int:
-    """Writes tables of one schema, at least one, as one file; gives the number of rows."""
+    """Writes one or more tables of one schema to one file; returns the number of rows."""
     count = 0
     writer = None
     with _opened(output) as file:
@@ -50,7 +50,7 @@ def write_text(text: str, output: str | None) -> None:
 
 @contextmanager
 def _opened(output: str | None) -> Iterator[Any]:
-    """A file that takes its name when it is whole: a failure leaves what was there before. Or standard output."""
+    """Standard output, or a file that gets its name when it is complete: a failure leaves an older file unchanged."""
     if output in (None, "-"):
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
@@ -73,7 +73,7 @@ def _parquet(file: Any, schema: pa.Schema) -> Any:
 
 
 class _Csv:
-    """CSV has no lists and no bytes: such a cell is written as JSON."""
+    """Writes CSV, which has no lists and no bytes: such cells are written as JSON."""
 
     def __init__(self, file: Any, schema: pa.Schema) -> None:
         from pyarrow import csv
@@ -115,7 +115,7 @@ def as_json(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON can say: NaN and infinities are null, bytes are written in hexadecimal."""
+    """The value in terms that JSON has: NaN and infinities become null, bytes become hexadecimal text."""
     match value:
         case dict():
             return {k: _plain(v) for k, v in value.items()}

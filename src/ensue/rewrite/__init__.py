@@ -1,27 +1,84 @@
-"""Formula to formula: rules that keep the meaning, composed in one tuple."""
+"""Checked query to checked query: rules that keep the meaning, one file each, composed in one tuple."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from ensue.language import ast
+from ensue.logic.check import Checked
 from ensue.rewrite.drop_dead import drop_dead
 from ensue.rewrite.lift_windows import lift_windows
 from ensue.rewrite.merge_prefixes import merge_prefixes
+from ensue.rewrite.move_relations import move_relations
 from ensue.rewrite.push_filters import push_filters
+from ensue.rewrite.query_parts import QueryParts
 from ensue.rewrite.split_filters import split_filters
+from ensue.rewrite.take_out_absence import take_out_absence
+from ensue.rewrite.take_out_selector import take_out_selector
+from ensue.rewrite.take_out_windows import take_out_windows
+from ensue.rewrite.tie_equalities import tie_equalities
 
-Rule = Callable[[ast.Pattern], ast.Pattern]
+__all__ = ["NEEDED", "PATTERN_RULES", "RULES", "UNTIED", "QueryParts", "Rule", "Step", "rewrite", "rewrite_pattern"]
+
+PatternRule = Callable[[ast.Pattern], ast.Pattern]
+
+
+class Rule(NamedTuple):
+    """A rule with the name that `explain` prints."""
+
+    name: str
+    apply: Callable[[QueryParts], QueryParts]
+    needed: bool = False  # it takes out what is decided outside of the automaton; the others shape the pattern
+
+
+class Step(NamedTuple):
+    """The query after a rule that changed it."""
+
+    rule: str
+    parts: QueryParts
+
+
+def _shaping(*rules: PatternRule) -> tuple[Rule, ...]:
+    """Rules that look at nothing but the pattern."""
+    return tuple(Rule(rule.__name__.replace("_", " "), _on_query(rule)) for rule in rules)
+
+
+def _on_query(rule: PatternRule) -> Callable[[QueryParts], QueryParts]:
+    return lambda parts: parts.with_pattern(rule(parts.pattern))
+
+
+#: The rules for a pattern, whether it is that of a query or stands inside one.
+PATTERN_RULES: tuple[PatternRule, ...] = (split_filters, drop_dead, push_filters, merge_prefixes, lift_windows)
 
 #: In this order, each once.
-RULES: tuple[Rule, ...] = (split_filters, drop_dead, push_filters, lift_windows, merge_prefixes)
+RULES: tuple[Rule, ...] = (
+    Rule("tie by equality", tie_equalities),
+    Rule("take out the absence", take_out_absence, needed=True),
+    Rule("move relations", move_relations, needed=True),
+    *_shaping(split_filters, drop_dead, push_filters, merge_prefixes),
+    Rule("take out the selector", take_out_selector, needed=True),
+    *_shaping(lift_windows),
+    Rule("take out the windows", take_out_windows, needed=True),
+)
+#: Without those that make a partition of equalities between events: registers check these then.
+UNTIED = tuple(rule for rule in RULES if rule.apply is not tie_equalities)
+#: As few as there can be.
+NEEDED = tuple(rule for rule in RULES if rule.needed)
 
 
-def rewrite(p: ast.Pattern, rules: tuple[Rule, ...] = RULES) -> list[tuple[str, ast.Pattern]]:
-    """The pattern after each rule that changed it, with the rule's name; the last one is the result."""
-    steps = [("as written", p)]
+def rewrite(checked: Checked, rules: tuple[Rule, ...] = RULES) -> tuple[Step, ...]:
+    """The query as it is written, then after each rule that changed it; the last one is the result."""
+    steps = [Step("as written", QueryParts(checked))]
     for rule in rules:
-        after = rule(steps[-1][1])
-        if after != steps[-1][1]:
-            steps.append((rule.__name__.replace("_", " "), after))
-    return steps
+        after = rule.apply(steps[-1].parts)
+        if after != steps[-1].parts:
+            steps.append(Step(rule.name, after))
+    return tuple(steps)
+
+
+def rewrite_pattern(p: ast.Pattern) -> ast.Pattern:
+    """The pattern after all rules that look at nothing else."""
+    for rule in PATTERN_RULES:
+        p = rule(p)
+    return p

@@ -27,9 +27,20 @@ from ensue.logic.scope import (
     variables_of,
 )
 from ensue.logic.window import looks_back
+from ensue.rewrite.query_parts import Conditions, QueryParts
 
-Conditions = tuple[ast.Expression, ...]
 _NONE: Conditions = ()
+
+
+def move_relations(parts: QueryParts) -> QueryParts:
+    """The query with its comparisons where registers check them, and the conditions to be judged on whole matches.
+
+    None are taken out where consumption decides among complex events before these could be judged.
+    """
+    pattern, related = take_out(parts.pattern, parts.checked.schema)
+    if related and parts.query.consume is not ast.Consume.NONE:
+        return parts
+    return dataclasses.replace(parts.with_pattern(pattern), related=related)
 
 
 def take_out(p: ast.Pattern, schema: Schema | None = None) -> tuple[ast.Pattern, Conditions]:

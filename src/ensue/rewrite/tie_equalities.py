@@ -17,9 +17,17 @@ from ensue.language import ast
 from ensue.logic.check import Checked
 from ensue.logic.classify import conjuncts_of
 from ensue.logic.scope import always_marked, bindings, is_atom, singles, variables_of
+from ensue.rewrite.query_parts import QueryParts
 
 #: An equality `x.a = y.a`: its attribute and its two variables.
 Equality = tuple[str, frozenset[str]]
+
+
+def tie_equalities(parts: QueryParts) -> QueryParts:
+    """The query with the partitions that its equalities are; a window in events still counts those of all of them."""
+    own_keys = bool(parts.query.partition)
+    checked = tied(parts.checked, counting=not own_keys)
+    return dataclasses.replace(parts, checked=checked, counts_all=bool(checked.query.partition) and not own_keys)
 
 
 def tied(checked: Checked, *, counting: bool = False) -> Checked:

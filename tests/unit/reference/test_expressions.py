@@ -2,6 +2,7 @@
 
 import math
 from datetime import UTC, date, datetime
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -201,7 +202,7 @@ def test_like_of_null():
 
 # ---------------------------------------------------------------- functions
 
-CASES = {
+CASES: dict[str, list[tuple[str, Any]]] = {
     "abs": [("abs(-7)", 7), ("abs(-2.5)", 2.5), ("abs(x.small)", None), ("abs(x.n)", None), ("abs(-x.inf)", math.inf)],
     "sign": [("sign(-7)", -1), ("sign(0)", 0), ("sign(2.5)", 1.0), ("sign(x.n)", None), ("sign(x.nan)", math.nan)],
     "floor": [

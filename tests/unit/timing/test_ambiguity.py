@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from random import Random
+from typing import Any
 
 import pytest
 from timed_runs import after, random_automaton, words
@@ -15,9 +16,9 @@ from ensue.automata.model import Automaton
 from ensue.language.parser import parse_pattern
 
 
-def found_twice(automaton: Automaton, word: tuple) -> bool:
+def found_twice(automaton: Automaton, word: tuple[Any, ...]) -> bool:
     """Whether accepting runs over the word mark alike and do different things with their clocks."""
-    runs = [(0, {}, (), ())]
+    runs: list[tuple[int, dict[str, Any], tuple[Any, ...], tuple[Any, ...]]] = [(0, {}, (), ())]
     for event in word:
         runs = [
             (t.target, clocks, (*marked, t.marks), (*done, t.actions))
@@ -25,7 +26,7 @@ def found_twice(automaton: Automaton, word: tuple) -> bool:
             for t in automaton.outgoing.get(state, ())
             if (clocks := after(t, had, event)) is not None
         ]
-    ways = defaultdict(set)
+    ways: dict[Any, set[Any]] = defaultdict(set)
     for state, _, marked, done in runs:
         if state in automaton.finals:
             ways[marked].add(done)

@@ -9,21 +9,19 @@ from ensue.automata.register_moves import slow_moves
 from ensue.automata.timing.synchronous import Answer
 from ensue.explain.timing_lines import timing_lines
 from ensue.logic.check import check
-from ensue.plan import Plan
-from ensue.plan.choice import choose
+from ensue.plan.choice import Choice, choose
 from ensue.plan.timed_classes import timing_of
 
 
-def plan_of(text: str) -> Plan:
+def choice_of(text: str) -> Choice:
     query = ensue.query(text)
-    plan = choose(check(query.ast, query.text)).plan
-    assert plan is not None
-    return plan
+    return choose(check(query.ast, query.text), "automaton")
 
 
 def lines_of(text: str) -> list[str]:
-    plan = plan_of(text)
-    return timing_lines(plan, slow_moves(plan.automaton))
+    choice = choice_of(text)
+    assert choice.plan is not None
+    return timing_lines(choice, slow_moves(choice.plan.automaton))
 
 
 @pytest.mark.parametrize(
@@ -55,7 +53,7 @@ def test_nothing_is_said_without_clocks(text: str) -> None:
     ],
 )
 def test_classes(text: str, clocks: int, windowed: bool, monotonic: bool) -> None:
-    timing = timing_of(plan_of(text))
+    timing = timing_of(choice_of(text))
     assert timing is not None
     assert timing.resets.answer is Answer.YES
     assert (len(timing.clocks), timing.windowed, timing.monotonic is not None) == (clocks, windowed, monotonic)
@@ -83,7 +81,7 @@ def test_what_is_too_large_to_decide(more: str, clocks: int, why: str) -> None:
     assert lines_of(text) == [
         f"clocks        {clocks}: neither windowed nor monotonic",
         f"resets        not decided whether synchronous: {why}",
-        "evaluator     ordered trees: some events look at each partial match, as it carries more past them or must pass"
+        "evaluator     ordered trees: some events handle each partial match, as it keeps other values too or must pass"
         " two bounds",
     ]
 

@@ -1,7 +1,7 @@
-"""Formula to automaton: one file a construction, dispatched here.
+"""Builds the automaton of a formula: one file for each construction, dispatched here.
 
-The constructions are those of Grez, chapter 7, and Garcia and Riveros, appendix A. A query part that no automaton
-of this kind expresses raises `Unsupported` with the part.
+The constructions are those of Grez, chapter 7, and Garcia and Riveros, appendix A. If no automaton of this kind
+expresses a part of the query, `Unsupported` is raised with that part.
 """
 
 from __future__ import annotations
@@ -110,17 +110,20 @@ def _construct(p: ast.Pattern) -> Automaton:
         case ast.Select():
             return select_.construct(p.selector, _without_actions(p.body), print_pattern(p.body))
         case ast.Optional():
-            return build(p.body)  # that it may be left out is the sequence's to say
+            return build(p.body)  # the sequence around it allows skipping it
     raise AssertionError(p)
 
 
 def apart(p: Automaton, q: Automaton) -> tuple[Automaton, Automaton]:
-    """The two with registers of their own: they run side by side."""
+    """The two automata with disjoint registers, for automata that run at the same time."""
     return _without_clash(p, q, p.registers & q.registers)
 
 
 def _told_apart(p: Automaton, q: Automaton) -> tuple[Automaton, Automaton]:
-    """The two with registers in common, as they do not run at once, but only for the same: a register has one type."""
+    """The two automata, which do not run at the same time, so that they may share registers.
+
+    A register has one type, so they share only registers that both use for the same values.
+    """
     common = p.registers & q.registers
     if not common:
         return p, q
@@ -134,22 +137,22 @@ def _without_clash(p: Automaton, q: Automaton, clash: Collection[Register]) -> t
 
 
 def _given(p: ast.Pattern) -> frozenset[str]:
-    """The variables of `p` that conditions inside of it speak of from outside of their own pattern."""
+    """The variables of `p` that conditions inside `p` use from outside their own pattern."""
     absent = free(p.absent) & singles(p) if isinstance(p, ast.Unless | ast.NotBetween) else frozenset()
     return captured(p) | absent
 
 
 def _absent(p: ast.Pattern) -> Automaton:
-    """The automaton of what must not come: all its runs are followed at once, as sets of states."""
+    """The automaton of an absent pattern: all its runs are followed at once, as sets of states."""
     made = pruned(build(p))
     if made.registers:
-        raise Unsupported(p, "events being compared, or their times, in what is absent")
+        raise Unsupported(p, "a comparison of events, or of their times, inside an absent pattern")
     return made
 
 
 def _without_actions(p: ast.Pattern) -> Automaton:
-    """The automaton of a pattern whose runs are compared with each other."""
+    """The automaton of the body of a selector, whose runs are compared with each other: it must have no registers."""
     made = build(p)
     if any(t.actions for t in made.transitions):
-        raise Unsupported(p, "events being compared, or their times, in a choice inside a pattern")
+        raise Unsupported(p, "a comparison of events, or of their times, under a selector inside the pattern")
     return made

@@ -1,4 +1,4 @@
-"""`p ALL q`: each side waits for its start, runs, and is done, independently of the other.
+"""`p ALL q`: each side first waits, then runs, and then is done, independently of the other.
 
 The complex event ends where the later side ends. A variable in `shared` must mark the same event on both sides, so
 whenever one side marks it the other must as well.

@@ -1,4 +1,4 @@
-"""`p AND q`: both run over the same events and must mark alike."""
+"""`p AND q`: both run over the same events and must have the same marks."""
 
 from ensue.automata.model import Automaton, Builder
 from ensue.automata.predicates import conjunction

@@ -1,10 +1,10 @@
-"""`p AS x`: whatever `p` marks is marked with `x` too."""
+"""`p AS x`: `x` marks every event that `p` marks."""
 
 from ensue.automata.model import Automaton
 
 
 def construct(p: Automaton, variable: str, *, marks_all: bool) -> Automaton:
-    """`marks_all` is for one-event patterns, where ANY's event is meant although it marks nothing of its own."""
+    """`marks_all` is for patterns of one event: then `x` marks that event even for ANY, which itself marks nothing."""
     named = frozenset({variable})
     transitions = tuple(t.marked(t.marks | named) if t.marks or marks_all else t for t in p.transitions)
     return Automaton(p.size, p.finals, transitions)

@@ -1,9 +1,9 @@
-"""A comparison of two events: where the first is marked its value is stored, where the second is, it is checked.
+"""Compares two events: the first event's value is stored where it is marked, and checked where the second is marked.
 
-Which of the two comes first is not known in general, so both are done for both, and what no later check reads is left
-out again (`automata/liveness.py`). A comparison of sets holds for every choice of an event from each: of values that
-must all be less, the greatest is remembered; of values that must all be equal, the least and the greatest.
-Alevizos et al., algorithm 1, places conditions in the same way.
+In general it is not known which of the two comes first, so each of them both stores and checks. Stores that no later
+check reads are removed afterwards (`automata/liveness.py`). A comparison of sets must hold for every choice of an event
+from each. So of values that must all be less, the greatest is stored; of values that must all be equal, the least and
+the greatest are stored. Alevizos et al., algorithm 1, places conditions in the same way.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from ensue.automata.registers import Action, Check, Clear, Keep, Register, Store
 from ensue.logic.clauses import bare
 from ensue.logic.comparisons import Comparison
 
-_REMEMBERED = {"<": (Keep.GREATEST,), "<=": (Keep.GREATEST,), ">": (Keep.LEAST,), ">=": (Keep.LEAST,)}
+_DECISIVE = {"<": (Keep.GREATEST,), "<=": (Keep.GREATEST,), ">": (Keep.LEAST,), ">=": (Keep.LEAST,)}
 _ALL_EQUAL = (Keep.LEAST, Keep.GREATEST)
 
 
 def construct(c: Comparison, body: Automaton, singles: Collection[str]) -> Automaton:
-    """`singles` are the variables that mark one event of the body at most."""
+    """`singles` are the variables that mark at most one event of the body."""
     names = fresh(body.registers)
     sides = [_Side(side, names, single=side.variables[0] in singles) for side in (c, c.mirrored())]
     clear = [action for side in sides for action in side.cleared()]
@@ -40,22 +40,22 @@ def construct(c: Comparison, body: Automaton, singles: Collection[str]) -> Autom
 
 
 class _Side:
-    """One side of a comparison: what is remembered of its events."""
+    """One side of a comparison, with the registers that store the values of its events."""
 
     def __init__(self, c: Comparison, names: Iterator[Register], *, single: bool) -> None:
         self.variable = c.variables[0]
         self._own, self._other = bare(c.left), bare(c.right)
         self._operator = c.operator
-        keeps = (Keep.NEW,) if single else _REMEMBERED.get(c.operator, _ALL_EQUAL)
+        keeps = (Keep.NEW,) if single else _DECISIVE.get(c.operator, _ALL_EQUAL)
         self._registers = {next(names): keep for keep in keeps}
 
     def stored(self) -> list[Action]:
         return [Store(r, self._own, keep) for r, keep in self._registers.items()]
 
     def cleared(self) -> list[Action]:
-        """Where the pattern starts, what an earlier round has stored is gone."""
+        """The clears where the pattern starts, because an earlier round may have stored values."""
         return [Clear(r) for r in self._registers]
 
     def checked(self) -> list[Action]:
-        """At an event of the other side."""
+        """The checks at an event of the other side."""
         return [Check(r, self._operator, self._other) for r in self._registers]

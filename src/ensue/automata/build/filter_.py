@@ -1,9 +1,9 @@
-"""`p FILTER f` with conditions that concern one event each, compare two (`compare.py`) or relate more (`relate.py`).
+"""`p FILTER f`: conditions that concern one event each, compare two (`compare.py`) or relate more (`relate.py`).
 
-`f` is a conjunction of clauses, a clause a disjunction of parts, and a part says something of every event that one
-variable marks (or, under NOT x[g], of some event). Since the choices from different sets are independent, "every
-choice satisfies P(x) or Q(y)" is "every x satisfies P, or every y satisfies Q". So a clause of one part is a guard on
-the transitions that mark its variable; a larger one is a monitor that remembers which parts still hold.
+`f` is a conjunction of clauses, a clause is a disjunction of parts, and a part is a condition on every event that one
+variable marks (or, under NOT x[g], on some event). Since the choices from different sets are independent, "every
+choice satisfies P(x) or Q(y)" means "every x satisfies P, or every y satisfies Q". So a clause of one part becomes a
+guard on the transitions that mark its variable; a larger clause becomes a monitor, which tracks which parts still hold.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ensue.automata.build import compare, relate
-from ensue.automata.build.limits import check_predicates
+from ensue.automata.build.limits import Unsupported, check_predicates
 from ensue.automata.model import Automaton, Builder, Transition
 from ensue.automata.predicates import Guard, Test, cells, conjunction, implied, predicates_of
 from ensue.language import ast
-from ensue.logic.clauses import Clause, Part, clauses_of
+from ensue.logic.clauses import Clause, NotUnary, Part, clauses_of
 from ensue.logic.comparisons import split
 from ensue.logic.scope import bindings, singles
 
@@ -26,10 +26,17 @@ def construct(p: ast.Filter, body: Automaton) -> Automaton:
         body = compare.construct(comparison, body, singles(p.body))
     for formula in formulas:
         body = relate.construct(formula, body, bindings(p.body))
-    for clause in clauses_of(rest) if rest is not None else ():
+    for clause in _clauses(rest) if rest is not None else ():
         every = [part for part in clause if not part.exists]
         body = _guarded(body, every[0]) if len(clause) == len(every) == 1 else _monitored(p, body, clause)
     return body
+
+
+def _clauses(p: ast.Filter) -> list[Clause]:
+    try:
+        return clauses_of(p)
+    except NotUnary as e:
+        raise Unsupported(e.part, e.what) from None
 
 
 def _test(part: Part) -> Guard:
@@ -37,7 +44,7 @@ def _test(part: Part) -> Guard:
 
 
 def _guarded(body: Automaton, part: Part) -> Automaton:
-    """Every event that the variable marks satisfies the condition."""
+    """The automaton in which every event that the variable marks must satisfy the condition."""
     made = Builder(0)
     for t in body.transitions:
         guard = conjunction(t.guard, _test(part)) if part.variable in t.marks else t.guard
@@ -47,7 +54,7 @@ def _guarded(body: Automaton, part: Part) -> Automaton:
 
 @dataclass(frozen=True)
 class _Monitor:
-    """Which parts of a clause still hold of every event so far, and whether a part found its event."""
+    """Which parts of a clause have held for every event so far, and whether an `exists` part has found its event."""
 
     holding: frozenset[Part]
     satisfied: bool

@@ -1,4 +1,4 @@
-"""`p+`, `p:+`, `p{n,m}`, `p:{n,m}`: a copy of `p` for each round that must be told apart; the last one may loop.
+"""`p+`, `p:+`, `p{n,m}`, `p:{n,m}`: a copy of `p` for each round that must be counted; the last copy may loop.
 
 A gap `+[I]` is a clock, reset where a round ends and checked where the next one starts.
 """

@@ -1,17 +1,17 @@
-"""What no automaton of this kind expresses."""
+"""The error for parts of a query that no automaton expresses, and a limit on predicates."""
 
 from __future__ import annotations
 
 from ensue.language import ast
 
-#: Absent patterns and disjunctive filters split guards into cells: two to the power of their predicates.
+#: Absent patterns and disjunctive filters split guards into cells, whose number is 2 to the power of the predicates.
 MAX_PREDICATES = 10
 
 
 class Unsupported(Exception):
-    """A part of a query that the automaton engine does not evaluate."""
+    """Raised for a part of a query that the automaton engine does not evaluate; None is the whole query."""
 
-    def __init__(self, part: ast.Node, what: str) -> None:
+    def __init__(self, part: ast.Node | None, what: str) -> None:
         self.part = part
         self.what = what
         super().__init__(what)

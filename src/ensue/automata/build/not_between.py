@@ -1,6 +1,6 @@
 """`p ; NOT q ; r`: the waiting state of a sequence, with a watcher of `q` that starts after `p` has ended.
 
-An event that `r` starts with may end a `q`: only what ends before is ruled out.
+A `q` may end at the event with which `r` starts: only a `q` that ends before that event is excluded.
 """
 
 from ensue.automata.build.sequence import add_left, add_right

@@ -1,4 +1,4 @@
-"""`p OR q`: both side by side from one initial state."""
+"""`p OR q`: both automata, side by side, from one initial state."""
 
 from ensue.automata.model import Automaton, Builder
 

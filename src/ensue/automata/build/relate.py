@@ -1,10 +1,10 @@
-"""A condition that relates events in another way than by a comparison: it is checked where its last event arrives.
+"""Conditions that relate events other than by a comparison: each is checked when its last event arrives.
 
     (A AS x ; B AS y FILTER abs(x.v - y.v) < 5 OR x.w <> y.w)+
 
-Of the events before, the values that it speaks of are stored, and those that differ in none are one run. Where the
-condition speaks of an event outside of its own pattern, that part stays as it is until a pattern around it binds the
-event (`bound`). Alevizos et al., algorithm 1.
+The values that the condition needs from earlier events are stored, and runs that have stored the same values are one.
+If the condition uses an event from outside its own pattern, that part stays unchanged until a pattern around it binds
+the event (`bound`). Alevizos et al., algorithm 1.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _Parts = Mapping[ast.Expression, Register]
 
 
 def construct(condition: ast.Expression, body: Automaton, own: Collection[str]) -> Automaton:
-    """`own` are the variables of the body. What speaks of none of them is known where the body starts."""
+    """`own` are the variables of the body. A condition that uses none of them is checked where the body starts."""
     variables = variables_of(condition) & set(own)
     names = fresh(body.registers)
     parts = {part: next(names) for x in sorted(variables) for part in _parts(condition, x)}
@@ -33,7 +33,7 @@ def construct(condition: ast.Expression, body: Automaton, own: Collection[str]) 
         marked = variables & t.marks
         actions: list[Action] = [Store(r, bare(part)) for part, r in parts.items() if variables_of(part) <= marked]
         if t.source == 0:
-            actions += [Clear(r) for r in parts.values()]  # what an earlier round has stored is gone
+            actions += [Clear(r) for r in parts.values()]  # an earlier round may have stored values
         guard: Guard | None = t.guard
         if marked == variables if t.source == 0 else marked:
             guard, asked = _asked(t.guard, Holds(condition), marked, parts)
@@ -46,7 +46,7 @@ def construct(condition: ast.Expression, body: Automaton, own: Collection[str]) 
 
 
 def between_rounds(condition: ast.Expression, iteration: Automaton) -> Automaton:
-    """A condition of each round's event and that of the round before, `y` and `LASTOF(y)`: in the first it holds."""
+    """Relates each round's event `y` to the previous round's, `LASTOF(y)`; in the first round the condition holds."""
     variable = next(ast.find(condition, ast.LastOf)).variable
     names = fresh(iteration.registers)
     parts = {part: next(names) for part in _parts(condition, last_of(variable))}
@@ -66,7 +66,7 @@ def between_rounds(condition: ast.Expression, iteration: Automaton) -> Automaton
 
 
 def bound(p: ast.Pattern, automaton: Automaton, variables: Collection[str]) -> Automaton:
-    """The automaton of `p` with registers for what conditions inside say of these variables: each marks one event."""
+    """The automaton of `p` with registers for the parts of inner conditions that use these single variables."""
     asked = {
         part: None
         for t in automaton.transitions
@@ -94,25 +94,25 @@ def bound(p: ast.Pattern, automaton: Automaton, variables: Collection[str]) -> A
     for t in found.transitions:
         for f in formulas_of(t.actions):
             if not f.registers & set(parts.values()) <= stored.get(t.source, frozenset()):
-                raise Unsupported(p, "a condition on an event that may come later than what it is said of")
+                raise Unsupported(p, "a condition on an outer event that may come after the condition is checked")
     return found
 
 
 def _parts(condition: ast.Expression, variable: str) -> Iterator[ast.Expression]:
-    """The largest parts of a condition that speak of this variable alone, and not of the event at hand."""
-    speaks_of = variables_of(condition)
-    if speaks_of == {variable} and not any(ast.find(condition, ast.Name)):
+    """The largest parts of a condition that use this variable only, and not the event of the transition."""
+    used = variables_of(condition)
+    if used == {variable} and not any(ast.find(condition, ast.Name)):
         yield condition
-    elif variable in speaks_of:
+    elif variable in used:
         for child in ast.children(condition):
             if isinstance(child, ast.Expression):
                 yield from _parts(child, variable)
 
 
 def _asked(guard: Guard, formula: Holds, marked: Collection[str], parts: _Parts) -> tuple[Guard | None, list[Action]]:
-    """A transition's guard, and what it asks of registers: what concerns its own event alone is a part of the guard.
+    """Adds a formula to a transition: to its guard if it concerns only its own event, else to the register checks.
 
-    A variable in `marked` stands for the event itself.
+    A variable in `marked` stands for the event of the transition.
     """
 
     def here_or_stored(e: ast.Expression) -> ast.Expression | None:
@@ -144,7 +144,7 @@ def _marks_several(p: Automaton, variable: str) -> bool:
 
 
 def _check_sets(condition: ast.Expression, automaton: Automaton, registers: Collection[Register]) -> None:
-    """Of a set only its last event is in a register: the condition must not be asked again after that."""
+    """Refuses a condition that is checked again after a set's event is stored: a register holds only the last one."""
     live = analysed(automaton).live
     for t in automaton.transitions:
         written = {a.register for a in t.actions if isinstance(a, Store)} & set(registers)

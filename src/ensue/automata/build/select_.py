@@ -1,13 +1,13 @@
-"""`NEXT(p)`, `LAST(p)`, `MAX(p)`: a run of `p` beside its competitors, the runs of `p` that may end where it ends.
+"""`NEXT(p)`, `LAST(p)`, `MAX(p)`: runs `p` together with its competitors, the runs of `p` that may end where it ends.
 
-A run carries, for each state that a competitor can be in, the best that such a competitor's support can be so far,
-compared with its own. It is accepted where it ends and no better competitor ends at the same event. Algorithm 2 of
-Grez, chapter 8, keeps the best run of each state while it evaluates; here the comparison is part of the automaton, so
-that a selector can stand anywhere in a pattern, and its evaluation is that of any other automaton.
+For each state that a competitor can be in, a run carries the best relation that such a competitor's support can have to
+its own so far. The run is accepted where it ends, unless a better competitor ends at the same event. Algorithm 2 of
+Grez, chapter 8, keeps the best run of each state during the evaluation; here the comparison is part of the automaton,
+so a selector can be anywhere in a pattern, and it is evaluated like any other automaton.
 
-A competitor that starts later is a waiting one, in state 0, until it starts. Those that started earlier are the same to
-every run that starts at an event: what they can be is a function of the stream up to there. A machine works it out
-beside the run, and its state is a condition on the run's first event.
+A competitor that starts later waits in state 0 until it starts. Competitors that started earlier are the same for all
+runs that start at one event: their states depend only on the stream up to there. A separate machine computes these
+states, and the machine's state is a condition on the run's first event.
 """
 
 from __future__ import annotations
@@ -25,68 +25,71 @@ from ensue.automata.predicates import ALWAYS, Guard, Machine, conjunction, machi
 from ensue.automata.splitting import ALL_EVENTS, Cell, Splitter
 from ensue.language import ast
 
-#: A selector's automaton can have exponentially many states, and is slow to make: it is refused earlier than others.
+#: A selector's automaton can have exponentially many states and is slow to build: it is refused earlier than others.
 MOST_TRANSITIONS = 10_000
-#: Each of these multiplies the classes of events.
+#: The most states of the machine for earlier runs: they multiply the classes of events.
 MOST_STATES_BEFORE = 256
-#: The pairs of transitions that a run and a competitor can take at once.
+#: The most pairs of transitions that a run and a competitor can take at once.
 _MOST_PAIRS = 200_000
-#: The moves of competitors that are looked at: some seconds.
+#: The most moves of competitors that are examined, which takes some seconds.
 _MOST_WORK = 1_000_000
 
 
 class Relation(IntEnum):
-    """How a competitor's support compares with the run's own so far; the greater is the more dangerous."""
+    """How a competitor's support compares with the run's own so far; a greater value is more dangerous."""
 
     WORSE = 1
     EQUAL = 2
     BETTER = 3
 
 
-#: The states that competitors can be in, each with the best relation that leads there; sorted.
+#: The states that competitors can be in, sorted, each with the best relation that a competitor there can have.
 Competitors = tuple[tuple[int, Relation], ...]
-#: A competitor that has not started. Every run has it: what starts with the run or later.
+#: A competitor that has not started yet. Every run has it: it stands for all runs that start with the run or later.
 NOT_STARTED: Competitors = ((0, Relation.EQUAL),)
 
 
 def relate(selector: ast.Selector, relation: Relation, own: bool, other: bool) -> Relation | None:
     """The relation after an event that the run marks (`own`) or not, and the competitor (`other`) or not.
 
-    None is a competitor that can never be better again.
+    None means that the competitor can never be better again.
     """
     if own == other:
         return relation
     match selector:
         case ast.Selector.LAST:  # the most recent difference decides
             return Relation.BETTER if other else Relation.WORSE
-        case ast.Selector.NEXT:  # the first difference has decided
+        case ast.Selector.NEXT:  # the first difference decides
             return Relation.BETTER if other or relation is Relation.BETTER else None
-        case ast.Selector.MAX:  # better is to have all that the run has, and more
+        case ast.Selector.MAX:  # a better competitor marks all that the run marks, and more
             return Relation.BETTER if other else None
     raise AssertionError(selector)
 
 
 def construct(selector: ast.Selector, p: Automaton, text: str) -> Automaton:
-    """The runs of `p` that the selector keeps among all that end at the same event; `text` is the pattern's."""
+    """The runs of `p` that the selector keeps among all that end at the same event; `text` is the pattern's text."""
     rivalry = _Rivalry(selector, p)
     machine, before = rivalry.earlier(_name(selector, text))
     starts = [list(rivalry.moves(0, competitors)) for competitors in before]
     if all(moves == starts[0] for moves in starts):
-        return rivalry.automaton([(ALWAYS, starts[0])])  # what has started earlier is beaten in any case
+        return rivalry.automaton([(ALWAYS, starts[0])])  # runs that started earlier make no difference
     return rivalry.automaton([(machine.is_in(state), moves) for state, moves in enumerate(starts)])
 
 
 def construct_by_start(selector: ast.Selector, p: Automaton) -> Automaton:
     """The runs of `p` that the selector keeps among those that start at the same event or later.
 
-    This is for candidates whose earliest start moves on: what is ruled out here is ruled out under any window.
+    It is for candidates whose earliest allowed start moves on: a run that is excluded here is excluded by any window.
     """
     rivalry = _Rivalry(selector, p)
     return rivalry.automaton([(ALWAYS, list(rivalry.moves(0, NOT_STARTED)))])
 
 
 def is_settled(selector: ast.Selector, p: ast.Pattern) -> bool:
-    """Whether there is nothing left to choose, since the pattern is itself a choice, of one support for each end."""
+    """Whether nothing is left to choose, because the pattern is itself a selector.
+
+    NEXT and LAST keep one support for each end, and MAX of MAX is MAX.
+    """
     while isinstance(p, ast.Filter | ast.Within):
         p = p.body
     chosen = p.selector if isinstance(p, ast.Select) else None
@@ -100,13 +103,13 @@ def asks_for_earlier_runs(automaton: Automaton, selector: ast.Selector, text: st
 
 
 def _name(selector: ast.Selector, text: str) -> str:
-    """With the selector, since what matters of earlier runs is not the same to all."""
+    """The machine's name, with the selector, because not all selectors need the same facts about earlier runs."""
     return f"earlier runs in {selector}({text})"
 
 
 @dataclass(frozen=True)
 class _State:
-    """Of the constructed automaton: the run's own state, its competitors, and whether it is accepted."""
+    """A state of the constructed automaton: the run's own state, its competitors, and whether it is accepted."""
 
     own: int
     competitors: Competitors
@@ -130,7 +133,7 @@ class _Rivalry:
         self._least = self._least_relations()
 
     def automaton(self, starts: Iterable[tuple[Guard, list[_Move]]]) -> Automaton:
-        """A run starts with these moves at an event that satisfies their guard."""
+        """The automaton in which a run starts with these moves, at an event that satisfies their guard."""
         made = Builder("start", MOST_TRANSITIONS)
         seen: set[_State] = set()
         stack: list[_State] = []
@@ -150,19 +153,19 @@ class _Rivalry:
         return made.build()
 
     def moves(self, own: int, competitors: Competitors) -> Iterator[_Move]:
-        """What a run can do, in its own state and with these competitors."""
+        """The moves of a run in its own state and with these competitors."""
         p = self._p
         for t in p.outgoing.get(own, ()):
             for cell, after in self._steps(competitors, self._splitter.cell(t.guard), own=bool(t.marks)):
                 if (t.target, Relation.BETTER) in after:
-                    continue  # however the run goes on, the competitor can do the same and stay better
+                    continue  # however the run continues, the competitor can do the same and stay better
                 beaten = any(r is Relation.BETTER and s in p.finals for s, r in after)
                 accepted = t.target in p.finals and not beaten
                 if accepted or t.target in p.outgoing:
                     yield cell, t.label, _State(t.target, self._that_matter(t.target, after), accepted)
 
     def earlier(self, name: str) -> tuple[Machine, list[Competitors]]:
-        """The machine of what runs have come to that started earlier, and the competitors that each state means."""
+        """The machine that tracks the runs that started earlier, and the competitors that each of its states means."""
         first = self._that_matter(0, NOT_STARTED)
         numbers = {first: 0}
         states = [first]
@@ -182,7 +185,7 @@ class _Rivalry:
         return Machine(name, tuple(map(_shown, states)), tuple(steps)), states
 
     def _steps(self, competitors: Competitors, cell: Cell, *, own: bool) -> Iterator[tuple[Guard, Competitors]]:
-        """The competitors after an event, for each part of the cell that tells apart what they do."""
+        """The competitors after an event, for each part of the cell in which they move differently."""
         moves: list[tuple[int, int, Relation]] = []
         for state, relation in competitors:
             for t, bit in zip(self._moves.get(state, ()), self._bits.get(state, ()), strict=True):
@@ -201,12 +204,12 @@ class _Rivalry:
             yield self._splitter.guard(part), tuple(sorted(best.items()))
 
     def _that_matter(self, own: int, competitors: Competitors) -> Competitors:
-        """The competitors of a run in this state, in the least relation from which as much can come."""
+        """The competitors that matter to a run in this state, each with the least relation that has the same effect."""
         least = ((s, self._least.get((own, s, relation))) for s, relation in competitors)
         return tuple((s, relation) for s, relation in least if relation is not None)
 
     def _least_relations(self) -> dict[tuple[int, int, Relation], Relation]:
-        """For the states of a run and a competitor, and a relation: the least from which as much can come, if any."""
+        """For the states of a run and a competitor, and a relation: the least relation with the same effect, if any."""
         return {
             (own, other, relation): max(x for x in thresholds if x <= relation)
             for (own, other), thresholds in self._what_matters().items()
@@ -215,10 +218,10 @@ class _Rivalry:
         }
 
     def _what_matters(self) -> dict[tuple[int, int], set[Relation]]:
-        """For the states of a run and a competitor: the relations from which on some future makes it the better one.
+        """For the states of a run and a competitor: the least relations from which some future makes it better.
 
-        Where they go on differently whatever comes, LAST need not know who was better; where they cannot end together,
-        nothing need be known. Without this the automaton has many states that mean the same.
+        If the two will differ later in any case, LAST need not know which was better; if they cannot end together,
+        nothing need be known. Without this analysis, the automaton would have many states that mean the same.
         """
         thresholds: dict[tuple[int, int], set[Relation]] = defaultdict(set)
         into: dict[tuple[int, int], list[tuple[tuple[int, int], bool, bool]]] = defaultdict(list)
@@ -250,12 +253,12 @@ class _Rivalry:
         return thresholds
 
     def _needed_before(self, needed: Relation, own: bool, other: bool) -> Relation | None:
-        """The least relation that becomes the needed one, or a greater one."""
+        """The least relation before an event that becomes the needed one, or a greater one, after it."""
         possible = Relation if self._selector is ast.Selector.LAST else (Relation.EQUAL, Relation.BETTER)
         return next((r for r in possible if (relate(self._selector, r, own, other) or 0) >= needed), None)
 
 
 def _shown(competitors: Competitors) -> str:
-    """The states of the earlier runs; with a question mark where it does not matter that they have marked something."""
+    """The states of the earlier runs as text; a question mark says that having marked events makes no difference."""
     parts = [f"{s}{'' if r is Relation.BETTER else '?'}" for s, r in competitors if s != 0]
     return "{" + ", ".join(parts) + "}"

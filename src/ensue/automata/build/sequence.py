@@ -1,8 +1,8 @@
-"""`p ; q` and `p : q`: what ends `p` leads to a waiting state from which `q` starts; for `;` it may skip events.
+"""`p ; q` and `p : q`: where `p` ends, a run enters a waiting state, from which `q` starts; for `;` it may skip events.
 
-A step that may be left out (`p? ; q`) shares the states: `q` may start at once, or the whole may end with `p`. So a
-long row of optional steps does not multiply. A gap `;[I]` is a clock, reset where `p` ends and checked where `q` starts
-(Garcia and Riveros, proposition 4.3).
+A sequence with an optional step (`p? ; q`) uses the same states: `q` may start at once, or the whole may end with `p`.
+So a long row of optional steps does not multiply the states. A gap `;[I]` is a clock, reset where `p` ends and checked
+where `q` starts (Garcia and Riveros, proposition 4.3).
 """
 
 from ensue.automata.model import UNMARKED, Automaton, Builder
@@ -30,7 +30,7 @@ def construct(
 
 
 def gap_actions(gap: Interval | None, *parts: Automaton) -> tuple[Actions, Actions]:
-    """What a gap does where one part ends, and where the next one starts."""
+    """The actions of a gap where one part ends, and where the next one starts."""
     if gap is None:
         return NO_ACTIONS, NO_ACTIONS
     clock = next(fresh(*(p.registers for p in parts)))
@@ -38,7 +38,7 @@ def gap_actions(gap: Interval | None, *parts: Automaton) -> tuple[Actions, Actio
 
 
 def add_left(made: Builder, p: Automaton, wait: object, *, ends: bool, reset: Actions = NO_ACTIONS) -> None:
-    """`p` from the start on; where it ends, the run waits, and with `ends` the whole may end."""
+    """Adds `p`, from the start; where it ends, the run waits and, with `ends`, the whole pattern may end."""
     for t in p.transitions:
         source = "start" if t.source == 0 else ("p", t.source)
         done = t.target in p.finals
@@ -48,7 +48,7 @@ def add_left(made: Builder, p: Automaton, wait: object, *, ends: bool, reset: Ac
 
 
 def add_right(made: Builder, q: Automaton, waiting: list[object], *, starts: bool, check: Actions = NO_ACTIONS) -> None:
-    """`q` from each waiting state on, and with `starts` from the start too."""
+    """Adds `q`, from each waiting state and, with `starts`, also from the start."""
     for t in q.transitions:
         final = t.target in q.finals
         if t.source != 0:

@@ -1,6 +1,6 @@
-"""Watching for a pattern that must not occur: the set of states its runs are in, started at every event.
+"""Watches for a pattern that must not occur, by the set of states of its runs; a run starts at every event.
 
-Where it is one event that is related to others (`NOT (B AS b FILTER b.v > x.v)`), registers must say that it is not.
+If the pattern is one event that is related to others (`NOT (B AS b FILTER b.v > x.v)`), register checks exclude it.
 """
 
 from collections.abc import Iterator
@@ -17,11 +17,11 @@ Watching = tuple[Guard, frozenset[Action], Watched]
 
 
 class Watcher:
-    """Steps the set of states of `absent` on one event, split into the cells that its guards tell apart."""
+    """Steps the set of states of `absent` on one event, for each cell of events that its guards distinguish."""
 
     def __init__(self, part: ast.Node, absent: Automaton) -> None:
         if any(t.actions and t.target not in absent.finals for t in absent.transitions):
-            raise Unsupported(part, "several events that must not come and are related to others")
+            raise Unsupported(part, "an absent pattern of several events that is related to other events")
         self._absent = absent
         predicates = predicates_of(t.guard for t in absent.transitions)
         check_predicates(part, len(predicates))
@@ -29,7 +29,7 @@ class Watcher:
         self._known: dict[Watched, list[Watching]] = {}
 
     def steps(self, watched: Watched) -> list[Watching]:
-        """For each cell, what must hold for no run of the absent pattern to end at this event, and the next set."""
+        """For each cell: the checks by which no run of the absent pattern ends at this event, and the next set."""
         if watched not in self._known:
             self._known[watched] = list(self._steps(watched))
         return self._known[watched]
@@ -51,7 +51,7 @@ def _does_not_end(t: Transition) -> Action:
 
 
 def _as_condition(f: Holds) -> ast.Expression:
-    """What is TRUE where the formula holds."""
+    """A condition that is TRUE if and only if the formula holds."""
     if not f.absent:
         return f.condition
     return ast.Binary("OR", ast.IsNull(f.condition, negated=False), ast.Unary("NOT", f.condition))

@@ -1,4 +1,4 @@
-"""`p UNLESS q`: `p` beside a watcher of `q` that started with it; where a `q` ends, the run ends."""
+"""`p UNLESS q`: runs `p` together with a watcher of `q` that starts with it; where a `q` ends, the run is dropped."""
 
 from ensue.automata.build.tracking import Watched, Watcher
 from ensue.automata.model import Automaton, Builder

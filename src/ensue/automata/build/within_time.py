@@ -12,6 +12,6 @@ def construct(p: Automaton, interval: Interval) -> Automaton:
         first = t.source == 0
         made.add(t.source, t.guard, t.also(Store(clock)) if first else t.label, t.target)
         if t.target in p.finals and not (first and not interval.contains(0)):
-            # Where `p` ends, nothing is asked of the clock any more; a single event takes no time.
+            # Where `p` ends, the clock is no longer needed; a single event takes no time.
             made.add(t.source, t.guard, t.label if first else t.also(Since(clock, interval)), "done", final=True)
     return made.build()

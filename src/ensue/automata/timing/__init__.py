@@ -1,1 +1,1 @@
-"""What kind of timed automaton a query is: Garcia and Riveros, sections 5 and 6. Nothing here changes a result."""
+"""Classifies timed automata (Garcia and Riveros, sections 5 and 6). Nothing here changes the result of a query."""

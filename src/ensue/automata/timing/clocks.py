@@ -1,4 +1,4 @@
-"""The clocks of an automaton: its registers that hold times, and as few of them as will do."""
+"""The clocks of an automaton, which are its registers that hold times: finding, merging and separating them."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ def clocks_of(automaton: Automaton) -> Registers:
 
 
 def compares_values(actions: Iterable[Action]) -> bool:
-    """Whether something else than a time is checked."""
+    """Whether an action checks something other than a time."""
     return any(isinstance(a, Check | Holds) for a in actions)
 
 
 def resets_of(actions: Iterable[Action], clocks: Registers) -> Iterator[tuple[Register, bool]]:
-    """The clocks that a transition changes, each with whether it runs after that."""
+    """The clocks that a transition changes, each with True if the clock runs afterwards."""
     for a in actions:
         if isinstance(a, Store | Clear) and a.register in clocks:
             yield a.register, isinstance(a, Store)
 
 
 def in_units(automaton: Automaton) -> tuple[dict[ast.Duration, int], Fraction]:
-    """The bounds of its intervals as whole numbers, and the length of one in nanoseconds.
+    """The bounds of the automaton's intervals as whole numbers of a unit, and the unit in nanoseconds.
 
-    Scaling all bounds by the same changes nothing (proof of theorem 5.4, first paragraph).
+    Scaling all bounds by one factor changes nothing (proof of theorem 5.4, first paragraph).
     """
     found = [a.interval for t in automaton.transitions for a in t.actions if isinstance(a, Since)]
     durations = {b.duration: b.duration.nanoseconds() for i in found for b in (i.low, i.high) if b is not None}
@@ -47,17 +47,17 @@ def in_units(automaton: Automaton) -> tuple[dict[ast.Duration, int], Fraction]:
 
 
 def with_window(automaton: Automaton, window: ast.Bound | None) -> Automaton:
-    """The automaton with a clock for the window of the whole, which the match structure keeps otherwise."""
+    """The automaton with a clock for the window of the whole pattern, which otherwise the match structure enforces."""
     if window is None:
         return pruned(shared(automaton))
     return pruned(shared(within_time.construct(automaton, ast.Interval(None, window))))
 
 
 def most_clocks(automaton: Automaton) -> Automaton:
-    """The same with a clock of its own for each thing that is measured, where one clock measures several in turn.
+    """The automaton with a separate clock for each thing that is measured, where one clock measured several in turn.
 
-    The sides of `p OR q` have clocks of the same names; in the constructions of the paper they have others. It is for
-    an automaton that is pruned.
+    The two sides of `p OR q` share the names of their clocks; in the constructions of the paper they do not. The
+    automaton must be pruned.
 
     >>> from ensue.automata.build import build
     >>> from ensue.language.parser import parse_pattern
@@ -67,7 +67,7 @@ def most_clocks(automaton: Automaton) -> Automaton:
     """
     live = analysed(automaton).live
     clocks = clocks_of(automaton)
-    # What a clock measures in two states is the same where a run takes it from one to the other.
+    # A clock measures the same thing in two states if a run carries it from one to the other.
     first: dict[tuple[Register, int], tuple[Register, int]] = {}
 
     def one_of(place: tuple[Register, int]) -> tuple[Register, int]:
@@ -94,10 +94,10 @@ def most_clocks(automaton: Automaton) -> Automaton:
 
 
 def fewest_clocks(automaton: Automaton) -> Automaton:
-    """The same with one clock for several that are never needed at once.
+    """The automaton with one clock in place of several that are never needed at once.
 
-    The gaps of a sequence are measured one after the other, so one clock measures them all (lemma B.1). It is for an
-    automaton that is pruned.
+    The gaps of a sequence are measured one after the other, so one clock measures them all (lemma B.1). The automaton
+    must be pruned.
 
     >>> from ensue.automata.build import build
     >>> from ensue.language.parser import parse_pattern
@@ -108,18 +108,18 @@ def fewest_clocks(automaton: Automaton) -> Automaton:
     clocks = clocks_of(automaton)
     memory = analysed(automaton)
     live = set(memory.live.values())
-    # A clock that may not have been reset where it is asked must not be given the value of another.
+    # A clock that may be checked before it was reset must not share a register: it would get another clock's value.
     unsure = {r for state, needed in memory.live.items() for r in needed - memory.stored.get(state, frozenset())}
     names: dict[Register, Register] = {}
-    taken: dict[Register, set[Register]] = {}
+    users_of: dict[Register, set[Register]] = {}
     new = fresh(automaton.registers - clocks)
     for clock in sorted(clocks, key=lambda r: (len(r), r)):
         beside = {r for together in live if clock in together for r in together}
         alone = clock in unsure
-        name = next((n for n, users in taken.items() if not (alone or users & (beside | unsure))), None)
+        name = next((n for n, users in users_of.items() if not (alone or users & (beside | unsure))), None)
         if name is None:
             name = next(new)
-            taken[name] = set()
-        taken[name].add(clock)
+            users_of[name] = set()
+        users_of[name].add(clock)
         names[clock] = name
     return automaton.renamed(names)

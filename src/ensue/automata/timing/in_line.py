@@ -1,4 +1,4 @@
-"""Whether runs that wait for a lower bound do so in line: those that came first may go first, and that is all."""
+"""Decides whether runs that wait for a lower bound wait in line: the runs that came first leave first."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ensue.language import ast
 
 
 def wait_in_line(automaton: Automaton) -> bool:
-    """Of a deterministic automaton with one clock and lower bounds only.
+    """Whether runs wait in line, for a deterministic automaton with one clock and lower bounds only.
 
-    A run joins a line when its clock is reset and leaves it with a mark. Lines are not merged, and at the end of each
-    is one check: then a list of runs is always in the order of their resets (`kernels/waiting_lists.py`).
+    A run joins a line when its clock is reset and leaves it with a mark. If lines are never merged, and each ends in
+    one check, then a list of runs is always in the order of their resets (`kernels/waiting_lists.py`).
 
     >>> from ensue.automata.build import build
     >>> from ensue.automata.timing.monotonic import monotonic
@@ -35,7 +35,7 @@ def wait_in_line(automaton: Automaton) -> bool:
         if t.target not in automaton.outgoing:
             continue
         if t.source != 0 and not t.marks and t.actions:
-            return False  # to be moved without a new cell, runs of several resets would have to become one
+            return False  # an unmarked move makes no new cell, so it would have to merge runs of several resets
         if clock in live.get(t.target, ()) and not resets:
             if t.source == 0 or t.marks or checks:
                 return False  # runs of several resets would be in one cell
@@ -52,7 +52,7 @@ def _are_not_merged(waiting: list[Transition]) -> bool:
 
 
 def _ask_for_one(waiting: list[Transition], asked: dict[int, set[ast.Interval]]) -> bool:
-    """Whether at most one interval is asked for in all states that a line comes through."""
+    """Whether the states that a line passes through check at most one interval in all."""
     changed = True
     while changed:
         changed = False

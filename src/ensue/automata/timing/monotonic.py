@@ -1,13 +1,14 @@
-"""Monotonic automata with a single clock: what theorem 6.1 evaluates in constant time an event.
+"""Builds monotonic automata with a single clock, which theorem 6.1 evaluates in constant time per event.
 
 Garcia and Riveros, section 6: all clock conditions are `z <= c`, or all are `z >= c`, and the automaton is
-deterministic, with one clock. Strict bounds are as good: time is counted in ticks, and `z < c` is `z <= c - 1`. The
-definition is one of the syntax. An automaton that is not deterministic is made so first, as example 6.2 does.
+deterministic, with one clock. Strict bounds work as well: time is counted in ticks, and `z < c` is `z <= c - 1`. The
+definition is syntactic. An automaton that is not deterministic is first determinised, as in example 6.2.
 
-What theorem 5.3 makes of it, word by word, has `z > c` wherever a set of states splits on `z <= c`, so it is not
-monotonic, not even for example 6.2. Here a set of states does not split. It takes all of its transitions for an event
-and marks. That is right where nothing can come of the states that a failed check should have kept out; where nothing
-can come of any of them beyond some bound, the transition gets that bound.
+The construction of theorem 5.3, taken literally, has `z > c` wherever a set of states splits on `z <= c`, so its result
+is not monotonic, not even for example 6.2. Here a set of states does not split: for an event and its marks, it takes
+all of its transitions, even those whose check fails. This is right if no match can follow from the states that a failed
+check should have excluded. If no match can follow from any of the states beyond some bound, the transition gets that
+bound.
 """
 
 from __future__ import annotations
@@ -26,20 +27,20 @@ from ensue.automata.splitting import ALL_EVENTS, Splitter
 from ensue.automata.timing.clocks import clocks_of
 from ensue.language import ast
 
-#: How many sets of states are gone through.
+#: The most sets of states that are built.
 BUDGET = 200
 
-#: A place on the clock: an even number is a bound itself, an odd one lies after it; the last one has no end.
+#: A place on the clock: an even number is a bound itself, an odd number the times after it; the last has no end.
 _Place = int
-#: The clock does not run, and what is asked of it holds.
+#: The clock does not run, so its checks hold.
 _STOPPED: _Place = -1
 _States = frozenset[int]
 
 
 def monotonic(automaton: Automaton, *, budget: int = BUDGET) -> Automaton | None:
-    """A deterministic automaton that means the same, with one clock and bounds on one side only; None if none is found.
+    """An equivalent deterministic automaton with one clock and bounds on one side only; None if none is found.
 
-    It is for an automaton with synchronous resets. None does not say that there is no such automaton.
+    The given automaton must have synchronous resets. None does not prove that no such automaton exists.
 
     >>> from ensue.automata.build import build
     >>> from ensue.automata.liveness import pruned
@@ -65,18 +66,18 @@ def monotonic(automaton: Automaton, *, budget: int = BUDGET) -> Automaton | None
 
 
 def _has_low(interval: ast.Interval) -> bool:
-    """Whether it has a lower bound that a time can miss."""
+    """Whether it has a lower bound that excludes some time."""
     low = interval.low
     return low is not None and not (low.inclusive and low.duration.nanoseconds() == 0)
 
 
 class _NotFound(Exception):
-    """A set of states would have to split on the clock, or there are too many."""
+    """Raised if a set of states would have to split on the clock, or if there are too many sets."""
 
 
 @dataclass(frozen=True)
 class _Move:
-    """All transitions of a set of states for a class of events and a set of marks."""
+    """All transitions of a set of states for one class of events and one set of marks."""
 
     guard: Guard
     marks: Marks
@@ -133,7 +134,7 @@ class _Determinised:
         return made.build()
 
     def _add(self, made: Builder, states: _States, move: _Move, places: list[_Place]) -> None:
-        """The transition with the bound beyond which nothing comes of it."""
+        """Adds the transition, with the bound beyond which no match can follow from it."""
         running = [at for at in places if at != _STOPPED]
         taken = [at for at in running if self._is_taken(move, at)]
         if not taken and not (_STOPPED in places and self._is_taken(move, _STOPPED)):
@@ -141,7 +142,7 @@ class _Determinised:
         actions: list[Action] = [Store(self._clock)] if move.resets else []
         if len(taken) < len(running):
             if not taken or taken != (running[-len(taken) :] if self._lower else running[: len(taken)]):
-                raise _NotFound  # what comes of it is not on one side of a bound
+                raise _NotFound  # the places from which matches follow are not all on one side of a bound
             actions.append(Since(self._clock, self._interval(taken)))
         final = not self._automaton.finals.isdisjoint(move.targets)
         made.add(states, move.guard, Label(move.marks, frozenset(actions)), move.targets, final=final)
@@ -153,7 +154,7 @@ class _Determinised:
         return ast.Interval(bound, None) if self._lower else ast.Interval(None, bound)
 
     def _is_taken(self, move: _Move, at: _Place) -> bool:
-        """Whether something can come of it; not found, if also of what a failed check should have kept out."""
+        """Whether a match can follow from the move; raises if one could follow from states that a check excludes."""
         after = move.after(at)
         right = {t.target for t in move.transitions if self._passes(t, at)}
         if not any((state, after) in self._useful for state in right):
@@ -190,7 +191,7 @@ class _Determinised:
         return [at] if at == _STOPPED else range(at, self._last + 1)
 
     def _that_can_end(self) -> set[tuple[int, _Place]]:
-        """The states, with places of the clock, that are final or from which a run ends."""
+        """The pairs of a state and a place on the clock that are final or from which a run can end."""
         everywhere = range(_STOPPED, self._last + 1)
         into: dict[int, list[Transition]] = defaultdict(list)
         for t in self._automaton.transitions:

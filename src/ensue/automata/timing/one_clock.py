@@ -1,8 +1,8 @@
-"""The automaton that is evaluated with one clock in constant time an event, where a query has one.
+"""Finds an automaton with one clock, which is evaluated in constant time per event, if the query has one.
 
-It is the monotonic automaton of `monotonic.py`, with the window of the whole as a bound on its clock, and without the
-checks that only drop what comes to nothing anyway: those would be made at every event, and would have to be remembered,
-while the check that follows drops the same runs.
+It is the monotonic automaton of `monotonic.py`, with the window of the whole pattern as a bound on its clock, and
+without needless checks. A check is needless if a later check drops the same runs: it would be made at every event, and
+its result would have to be stored.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from ensue.automata.timing.in_line import wait_in_line
 from ensue.automata.timing.monotonic import monotonic
 from ensue.language import ast
 
-#: Larger automata are not looked at: a query should not wait for it.
+#: Larger automata are not examined: a query should not wait for that.
 MOST_TRANSITIONS = 300
 
 
 def on_one_clock(automaton: Automaton, window: ast.Bound | None) -> Automaton | None:
-    """An equal automaton that is deterministic, with one clock and bounds on one side only; None if none is found.
+    """An equivalent deterministic automaton with one clock and bounds on one side only; None if none is found.
 
-    With lower bounds it must be one whose runs wait in line.
+    If the bounds are lower bounds, its runs must wait in line.
 
     >>> from ensue.automata.build import build
     >>> from ensue.automata.liveness import pruned
@@ -56,7 +56,7 @@ def on_one_clock(automaton: Automaton, window: ast.Bound | None) -> Automaton | 
 
 
 def has_lower_bounds(automaton: Automaton) -> bool:
-    """Whether what is asked of the clock of such an automaton are lower bounds."""
+    """Whether the bounds on the clock of such an automaton are lower bounds."""
     return any(i.high is None for i in _intervals(automaton))
 
 
@@ -64,14 +64,14 @@ def _intervals(automaton: Automaton) -> list[ast.Interval]:
     return [a.interval for t in automaton.transitions for a in t.actions if isinstance(a, Since)]
 
 
-#: A time, and whether it is still in reach itself.
+#: A time, and whether the time itself is included.
 _Age = tuple[Fraction | float, bool]
 _NO_AGE: _Age = (-1, False)
 _ANY_AGE: _Age = (math.inf, True)
 
 
 def _without_needless_checks(automaton: Automaton) -> Automaton:
-    """Without the checks after which every run meets one that is as strict."""
+    """Drops each check that is followed, in every run that can end, by a check that is at least as strict."""
     lasting = _lasting(automaton)
     return automaton.relabelled(
         lambda t: (
@@ -83,9 +83,10 @@ def _without_needless_checks(automaton: Automaton) -> Automaton:
 
 
 def _lasting(automaton: Automaton) -> dict[int, _Age]:
-    """How long after its reset a run in each state may still come to something, by the checks that stay.
+    """For each state, how long after its reset a run may still lead to a match, given the checks that stay.
 
-    A check that is dropped counts as the strictest that follows it. The ages only ever grow, and are those of checks.
+    A dropped check counts as the strictest check that follows it. The loop ends, because ages only grow and each is the
+    age of a check.
     """
     found: dict[int, _Age] = {}
     changed = True
@@ -102,9 +103,9 @@ def _lasting(automaton: Automaton) -> dict[int, _Age]:
 
 
 def _with_fewer_guards(automaton: Automaton) -> Automaton:
-    """With one transition for two that do the same, the one where something holds and the other where it does not.
+    """Merges two transitions that do the same into one, if one requires a condition and the other its negation.
 
-    So a state in which runs only wait has one loop for all events, and those events are seen to change nothing.
+    So a state in which runs only wait has one loop for all events, which shows that those events change nothing.
     """
     guards: dict[tuple[int, Label, int], dict[Guard, None]] = defaultdict(dict)
     for t in automaton.transitions:
@@ -119,16 +120,16 @@ def _with_fewer_guards(automaton: Automaton) -> Automaton:
 
 
 def _opposite_pairs(guards: Collection[Guard]) -> Iterator[tuple[Guard, Guard]]:
-    """Guards that differ in one condition, which holds in one and does not in the other."""
+    """The pairs of guards that differ in one condition, which one requires and the other excludes."""
     for guard in guards:
-        for condition, holds in sorted(guard, key=str):  # the same in every process
+        for condition, holds in sorted(guard, key=str):  # sorted, so that every process gives the same result
             other = guard - {(condition, holds)} | {(condition, not holds)}
             if other in guards:
                 yield guard, other
 
 
 def _carries_on(automaton: Automaton, t: Transition) -> bool:
-    """Whether a run goes on with the clock as it is, and does not end."""
+    """Whether a run continues after the transition with an unchanged clock."""
     return t.target not in automaton.finals and not any(isinstance(a, Store) for a in t.actions)
 
 

@@ -1,13 +1,13 @@
-"""Synchronous resets: whether runs that mark alike reset their clocks alike.
+"""Decides whether resets are synchronous: whether runs with equal marks reset the same clocks at the same events.
 
 Garcia and Riveros, section 5, before theorem 5.3: a timed CEA has synchronous resets "if for every stream and for every
 two runs from position i to j [with the same output] it holds that Z_k = Z'_k for every k in [i..j]", whether they are
-accepting or not. It is decided as in theorem 5.4, by going through all that two such runs can come to: two states, and
-one set of clock values, since the clocks of both are the same as long as their resets are.
+accepting or not. This is decided as in theorem 5.4, by exploring what two such runs can reach: a pair of states and one
+set of clock values, because both runs have the same clock values as long as they have the same resets.
 
-The proof of theorem 5.4 has slips that are not followed. It starts with all clocks at 0, but a run starts with no clock
-running (section 4). Its next region does not have the clocks reset. It allows for two events at the same time, which
-section 3 rules out; the language page does not, so here that is right.
+The proof of theorem 5.4 has two slips that this module does not follow: it starts with all clocks at 0, although a run
+starts with no clock running (section 4), and its next region lacks the resets of clocks. It also allows two events at
+the same time, which section 3 excludes; the language page allows them, so here this is right.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ensue.automata.timing.clocks import clocks_of, compares_values, in_units, r
 from ensue.automata.timing.witness import Step, times_of
 from ensue.automata.timing.zones import NO_BOUND, ZERO, Bound, Zone, at_most, less_than
 
-#: How many pairs of transitions are tried: two tenths of a second with four clocks that are needed at once.
+#: The most pairs of transitions that are tried: 0.2 seconds with four clocks that are needed at once.
 BUDGET = 4_000
 
 
@@ -40,7 +40,7 @@ class Answer(Enum):
 
 @dataclass(frozen=True)
 class Witness:
-    """A stream over which two runs that mark alike reset differently at the last event."""
+    """A stream over which two runs with equal marks make different resets at the last event."""
 
     steps: tuple[Step, ...]
     times: tuple[Fraction, ...]  # in nanoseconds, from the first event on
@@ -48,7 +48,7 @@ class Witness:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The answer; a witness of a no, or why nothing was decided."""
+    """The answer, with a witness if it is no, or with the reason if nothing was decided."""
 
     answer: Answer
     witness: Witness | None = None
@@ -56,10 +56,10 @@ class Verdict:
 
 
 def synchronous_resets(automaton: Automaton, *, read: bool = False, budget: int = BUDGET) -> Verdict:
-    """Whether runs that mark alike reset alike; with `read`, as far as both runs may still ask for the clock.
+    """Whether runs with equal marks make equal resets; with `read`, only clocks count that both runs may still check.
 
-    A reset that nothing asks for could as well be left out, or made, so `read` is what determinisation needs: runs
-    that mark alike agree on every clock that both can ask for, and one value of it stands for all of them.
+    A reset that no check reads makes no difference, so `read` is what determinisation needs: runs with equal marks then
+    agree on every clock that both can check, and one value of the clock serves all of them.
 
     >>> from ensue.automata.build import build
     >>> from ensue.automata.liveness import pruned
@@ -69,8 +69,8 @@ def synchronous_resets(automaton: Automaton, *, read: bool = False, budget: int 
     Answer.YES
     Answer.NO
 
-    The conditions on one event are taken to be independent of each other, and values that are compared to be anything.
-    That is safe for a yes; a no is said only where a witness does not depend on it.
+    The analysis assumes that the conditions on one event are independent of each other, and that compared values are
+    arbitrary. This is safe for the answer yes; the answer is no only if a witness does not depend on the assumption.
     """
     try:
         found = _Pairs(automaton, read=read, budget=budget).differing(sure=False)
@@ -90,7 +90,7 @@ def synchronous_resets(automaton: Automaton, *, read: bool = False, budget: int 
 
 
 class _Spent(Exception):
-    """The budget is used up."""
+    """Raised if the budget is used up."""
 
 
 _Place = tuple[int, int, Zone]
@@ -100,7 +100,7 @@ _Moves = tuple[Transition, Transition]
 class _Pairs:
     """Two runs side by side, with one set of clock values.
 
-    A clock that only one of the two may still ask for is that one's own, so one value for each clock is enough.
+    A clock that only one of the two may still check belongs to that run, so one value for each clock is enough.
     """
 
     def __init__(self, automaton: Automaton, *, read: bool, budget: int) -> None:
@@ -129,7 +129,7 @@ class _Pairs:
                             self._largest[a.register] = max(self._largest[a.register], units[b.duration])
 
     def differing(self, *, sure: bool) -> tuple[Step, ...] | None:
-        """The shortest pair of runs whose last resets differ, if there is one; `sure` takes only steps that can be."""
+        """The shortest pair of runs whose last resets differ, or None; `sure` takes only steps known to be possible."""
         start: _Place = (0, 0, Zone())
         came: dict[_Place, tuple[_Place, _Moves]] = {}
         seen: dict[tuple[int, int, tuple[Register, ...]], list[Zone]] = defaultdict(list)
@@ -148,7 +148,7 @@ class _Pairs:
         return None
 
     def _moves(self, place: _Place, *, sure: bool) -> Iterator[tuple[_Moves, Zone]]:
-        """The pairs of transitions that mark alike and can be taken at once, with the clock values at that event."""
+        """The pairs of transitions with equal marks that one event can take, with the clock values at that event."""
         a, b, zone = place
         later = zone.later()
         ones, others = self._alike.get(a, {}), self._alike.get(b, {})
@@ -173,7 +173,7 @@ class _Pairs:
 
     def _after(self, moves: _Moves, zone: Zone) -> _Place:
         t, u = sorted(moves, key=lambda m: m.target)
-        # A clock that both ask for was changed by both alike; one that one asks for, as that one has changed it.
+        # Both runs have changed a clock that both need in the same way; a clock that one needs is changed by that one.
         changed = {clock: runs for m in (t, u) for clock, runs in self._changed[m].items() if clock in self._needed(m)}
         needed = self._needed(t) | self._needed(u)
         return t.target, u.target, zone.after(changed, needed).without_far(self._largest)
@@ -187,7 +187,7 @@ def _bound(c: int, inclusive: bool) -> Bound:
 
 
 def _path(came: dict[_Place, tuple[_Place, _Moves]], place: _Place, last: _Moves) -> tuple[Step, ...]:
-    """The steps of the two runs; which of them is the first one is not kept, and is found by their states."""
+    """The steps of the two runs. The pairs do not record which run comes first; the states of the steps tell."""
     pairs = [last]
     while place in came:
         place, moves = came[place]
@@ -202,7 +202,7 @@ def _path(came: dict[_Place, tuple[_Place, _Moves]], place: _Place, last: _Moves
 
 
 def _doubtful(t: Transition, u: Transition) -> bool:
-    """Whether it is not known that an event can be taken by both: that it can be by each is."""
+    """Whether it is unknown if one event can take both transitions; each transition by itself is possible."""
     one, other = _tests(t.guard), _tests(u.guard)
     apart = not (one <= other or other <= one)
     return apart or any(isinstance(p, Before) for p, _ in one | other) or compares_values(t.actions | u.actions)
@@ -213,6 +213,6 @@ def _tests(guard: Guard) -> Guard:
 
 
 def _doubt(step: Step) -> str:
-    """What is not known of a step that may not be."""
+    """What must be possible for a doubtful step to be possible."""
     compared = [str(c) for c in conditions_of(step.one.actions | step.other.actions) if not isinstance(c, Since)]
-    return f"an event can be: {' & '.join([print_guard(step.guard), *compared])}"
+    return f"one event can satisfy {' & '.join([print_guard(step.guard), *compared])}"

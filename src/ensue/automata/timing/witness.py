@@ -1,4 +1,4 @@
-"""Times for the events of two runs: a solution of all that their clocks are asked."""
+"""Finds times for the events of two runs that satisfy all checks of their clocks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ensue.automata.timing.zones import NO_BOUND, ZERO, Bound, at_most, less_tha
 
 @dataclass(frozen=True)
 class Step:
-    """What two runs do at one event; they mark it alike."""
+    """The transitions of two runs at one event, with equal marks."""
 
     one: Transition
     other: Transition
@@ -23,15 +23,15 @@ class Step:
     @property
     def guard(self) -> Guard:
         both = conjunction(self.one.guard, self.other.guard)
-        assert both is not None, "an event that both take"
+        assert both is not None, "some event can take both transitions"
         return both
 
 
 def times_of(automaton: Automaton, steps: Sequence[Step]) -> tuple[Fraction, ...]:
-    """In nanoseconds, from the first event on, for two runs of the automaton.
+    """The times of the events of two runs of the automaton, in nanoseconds since the first event.
 
-    Bounds on the differences of times, as tight as they go, so that whatever is chosen for the first events in turn
-    leaves something for the others.
+    The bounds on the differences of times are made as tight as possible. Then times can be chosen one after the other:
+    each choice within its bounds leaves a choice for the events that follow.
     """
     units, unit = in_units(automaton)
     n = len(steps)
@@ -45,7 +45,7 @@ def times_of(automaton: Automaton, steps: Sequence[Step]) -> tuple[Fraction, ...
             c = units[high.duration]
             rows[j][i] = min(rows[j][i], at_most(c) if high.inclusive else less_than(c))
     solvable = tighten(rows)
-    assert solvable, "a run that zones have found"
+    assert solvable, "zones have found these runs, so times for them exist"
     chosen: list[Fraction] = [Fraction(0)]
     for k in range(1, n):
         chosen.append(_chosen(rows, chosen, k))
@@ -53,7 +53,7 @@ def times_of(automaton: Automaton, steps: Sequence[Step]) -> tuple[Fraction, ...
 
 
 def _asked(run: Sequence[Transition]) -> Iterator[tuple[int, int, Since]]:
-    """What a run asks: at which event it was reset, at which it is asked, and what."""
+    """The checks of a run, each as the event of the reset, the event of the check, and the check."""
     reset: dict[Register, int] = {}
     for k, t in enumerate(run):
         yield from ((reset[a.register], k, a) for a in t.actions if isinstance(a, Since) and a.register in reset)
@@ -64,9 +64,9 @@ def _asked(run: Sequence[Transition]) -> Iterator[tuple[int, int, Since]]:
 
 
 def _chosen(rows: Sequence[Sequence[Bound]], before: Sequence[Fraction], k: int) -> Fraction:
-    """A time of event `k`: one unit after the earliest, half way to the latest if that is nearer, or the only one.
+    """A time for event `k`: one unit after the earliest possible one or, if that is nearer, half way to the latest.
 
-    Later than the event before where it can be: a stream in which time passes is easier to read.
+    So each event is later than the previous one where possible: a stream in which time passes is easier to read.
     """
     low = max(t - rows[i][k] // 2 for i, t in enumerate(before))
     high = min((t + rows[k][i] // 2 for i, t in enumerate(before) if rows[k][i] < NO_BOUND), default=low + 2)

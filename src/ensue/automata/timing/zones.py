@@ -1,9 +1,9 @@
-"""Sets of clock values: zones, which are what bounds on clocks and on their differences leave.
+"""Zones: sets of clock values, given by bounds on clocks and on their differences.
 
-A zone is a union of the regions of Alur and Dill that theorem 5.4 goes through. There are as many regions as the bounds
-are large (a window of 12 hours and a gap of a millisecond have millions), and only a few zones. They are kept as
-matrices of bounds, each as small as the others allow, in whole numbers: `2 * c + 1` is "at most c" and `2 * c` is "less
-than c".
+A zone is a union of the regions of Alur and Dill that theorem 5.4 explores. The number of regions grows with the size
+of the bounds (a window of 12 hours and a gap of a millisecond give millions), but there are only a few zones. A zone is
+a matrix of bounds, each as small as the others allow. A bound is a whole number: `2 * c + 1` is "at most c" and `2 * c`
+is "less than c".
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ def less_than(c: int) -> Bound:
 
 
 def plus(a: Bound, b: Bound) -> Bound:
-    """What bounds `x - z`, where one bounds `x - y` and the other `y - z`."""
+    """The bound on `x - z`, if `a` bounds `x - y` and `b` bounds `y - z`."""
     return NO_BOUND if a >= NO_BOUND or b >= NO_BOUND else a + b - ((a | b) & 1)
 
 
 def tighten(rows: list[list[Bound]]) -> bool:
-    """Makes every bound as small as the others allow; False where nothing is left."""
+    """Makes every bound as small as the others allow; returns False if no values are left."""
     size = range(len(rows))
     for k in size:
         through = rows[k]
@@ -49,17 +49,17 @@ def tighten(rows: list[list[Bound]]) -> bool:
 
 @dataclass(frozen=True)
 class Zone:
-    """Bounds on `x - y` for all clocks in the order given, after a row and a column for the number zero."""
+    """Bounds on `x - y` for all clocks, in the given order; the first row and column are for the number zero."""
 
     clocks: tuple[Register, ...] = ()
     rows: tuple[tuple[Bound, ...], ...] = ((ZERO,),)
 
     def later(self) -> Zone:
-        """Any time has passed, or none: events may have the same time."""
+        """The zone after any length of time, also none: events may have the same time."""
         return Zone(self.clocks, (self.rows[0], *((NO_BOUND, *row[1:]) for row in self.rows[1:])))
 
     def where(self, bounds: Iterable[tuple[Register, Bound, Bound]]) -> Zone | None:
-        """What is left where each clock and its opposite are bounded so; a clock that does not run is not asked."""
+        """The zone with these bounds on clocks and on their negatives, None if empty; stopped clocks are ignored."""
         place = {clock: n for n, clock in enumerate(self.clocks, 1)}
         asked = [(place[clock], high, low) for clock, high, low in bounds if clock in place]
         if not asked:
@@ -74,18 +74,17 @@ class Zone:
         return Zone(self.clocks, tuple(map(tuple, rows)))
 
     def after(self, changed: Mapping[Register, bool], needed: Iterable[Register]) -> Zone:
-        """With clocks reset (True) or stopped (False), and only those that are needed."""
+        """The zone with clocks reset (True) or stopped (False), and with only the needed clocks."""
         running = [c for c in self.clocks if c not in changed]
         kept = sorted({*running, *(c for c, runs in changed.items() if runs)} & {*needed})
-        # A clock that is reset is the number zero.
+        # A clock that is reset equals the number zero.
         place = [0, *(0 if c in changed else self.clocks.index(c) + 1 for c in kept)]
         return Zone(tuple(kept), tuple(tuple(self.rows[i][j] for j in place) for i in place))
 
     def without_far(self, largest: Mapping[Register, int]) -> Zone:
-        """With the values beyond the largest that a clock is compared with taken as one: zones are finitely many then.
+        """The zone with all values merged that exceed the largest bound on their clock: then zones are finitely many.
 
-        No run is gained by it where, as here, no difference of two clocks is compared (Bouyer, Untameable timed
-        automata, 2003).
+        This adds no run if, as here, no difference of two clocks is compared (Bouyer, Untameable timed automata, 2003).
         """
         most = [0, *(largest.get(c, 0) for c in self.clocks)]
         rows = [
@@ -99,5 +98,5 @@ class Zone:
         return self._of(rows)
 
     def covers(self, other: Zone) -> bool:
-        """Whether all values of the other, over the same clocks, are in this."""
+        """Whether this zone contains all values of the other, which has the same clocks."""
         return all(a >= b for x, y in zip(self.rows, other.rows, strict=True) for a, b in zip(x, y, strict=True))

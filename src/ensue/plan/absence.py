@@ -1,0 +1,46 @@
+"""What must not follow a match: an event that is seen by itself, so that no automaton is needed to see it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from ensue.automata.build import Unsupported, build
+from ensue.automata.liveness import pruned, shared
+from ensue.automata.predicates import Guard, Predicate, machines_of, predicates_of
+from ensue.language import ast
+from ensue.logic.scope import free, is_atom
+from ensue.logic.window import looks_back
+from ensue.rewrite import rewrite_pattern
+
+
+@dataclass(frozen=True)
+class Absence:
+    """What must not follow a match by the deadline: an event at which one of the guards holds."""
+
+    guards: tuple[Guard, ...]
+    deadline: ast.Interval
+
+    @cached_property
+    def predicates(self) -> list[Predicate]:
+        return predicates_of(self.guards)
+
+    def holds(self, word: int) -> bool:
+        """Whether an event is one that must not follow; bit `k` of its word says whether predicate `k` holds."""
+        true = {p for k, p in enumerate(self.predicates) if word >> k & 1}
+        return any(all((p in true) == positive for p, positive in guard) for guard in self.guards)
+
+
+def absence_of(node: ast.NotAfter, consume: ast.Consume) -> Absence:
+    """The guards of what must not follow; raises Unsupported where more than one event must be seen to know it."""
+    if consume is not ast.Consume.NONE:
+        raise Unsupported(node, "CONSUME BY with a deadline")
+    if free(node.absent):
+        raise Unsupported(node, "a deadline for what speaks of the pattern before it")
+    if not is_atom(node.absent) or looks_back(node.absent):
+        raise Unsupported(node, "a deadline for what depends on several events")
+    automaton = pruned(shared(build(rewrite_pattern(node.absent))))
+    guards = tuple(dict.fromkeys(t.guard for t in automaton.transitions))
+    if automaton.registers or machines_of(predicates_of(guards)) or {t.source for t in automaton.transitions} > {0}:
+        raise Unsupported(node, "a deadline for what depends on several events")
+    return Absence(guards, node.deadline)

@@ -1,0 +1,123 @@
+"""Checked query to automaton, and to its plan: the constructions in their order, and what they leave to be decided."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ensue.automata.build import Unsupported, build, project, select_, strict
+from ensue.automata.liveness import pruned, shared
+from ensue.automata.model import NO_MARKS, Automaton, TooLarge
+from ensue.data.schema import Kind, Schema
+from ensue.errors import Problem, ProblemKind, QueryError
+from ensue.language import ast
+from ensue.language.printer import print_pattern
+from ensue.logic.check import Checked
+from ensue.logic.outputs import projected
+from ensue.logic.scope import names_in
+from ensue.logic.types import Typing
+from ensue.logic.window import bounded
+from ensue.plan.absence import absence_of
+from ensue.plan.automaton_spec import NO_WINDOW, AutomatonSpec
+from ensue.plan.from_automaton import plan_automaton
+from ensue.plan.plan import Plan
+from ensue.rewrite import RULES, QueryParts, Rule, rewrite
+
+#: The selectors that compare complex events with each other.
+_CHOOSING = (ast.Selector.NEXT, ast.Selector.LAST, ast.Selector.MAX)
+
+
+def compile_plan(checked: Checked, rules: tuple[Rule, ...] = RULES) -> Plan:
+    """The plan of a query after these rules; raises QueryError as `plan_query` does."""
+    return plan_query(rewrite(checked, rules)[-1].parts)
+
+
+def plan_query(parts: QueryParts) -> Plan:
+    """The plan of a rewritten query; raises QueryError where the automaton engine does not evaluate a part of it."""
+    try:
+        return plan_automaton(automaton_of(parts))
+    except Unsupported as e:
+        message = f"the automaton engine does not evaluate {e.what}"
+        part = parts.query if e.part is None else e.part
+        problem = Problem(ProblemKind.UNSUPPORTED, message, part.span, "engine='auto' takes one that does")
+        raise QueryError(parts.checked.text, [problem]) from None
+
+
+def automaton_of(parts: QueryParts) -> AutomatonSpec:
+    """The automaton of a rewritten query, with what is decided outside of it; raises Unsupported with the part."""
+    query, schema = parts.query, parts.checked.schema
+    absence = None if parts.absence is None else absence_of(parts.absence, query.consume)
+    window = bounded(parts.window, parts.pattern)
+    built = pruned(shared(build(parts.pattern), _is_float(schema)))
+    chosen = _chosen(parts, built, limited=window != NO_WINDOW or query.consume is not ast.Consume.NONE)
+    # The items project: determinisation then reports once what agrees on the variables that they use.
+    shown = projected(parts.checked.outputs)
+    kept = shown.union(*map(names_in, parts.related))
+    if chosen.judged is not None:  # it compares all marked events
+        kept = kept.union(*(t.marks for t in chosen.automaton.transitions))
+    construct = project.construct if chosen.left is None else project.construct_with_support
+    return AutomatonSpec(
+        automaton=construct(chosen.automaton, kept),
+        schema=schema,
+        window=window,
+        keys=tuple(k.attribute for k in query.partition),
+        limit=query.limit,
+        consume=query.consume,
+        chooses=chosen.left,
+        own_window=None if window == parts.window else parts.window,
+        counts_all=parts.counts_all,
+        related=parts.related,
+        only_judged=kept - shown if parts.related else NO_MARKS,
+        chooses_judged=chosen.judged,
+        absence=absence,
+    )
+
+
+def _is_float(schema: Schema | None) -> Callable[[ast.Expression], bool]:
+    """Says of expressions over bare attributes whether they are floats, where the schema is known."""
+    typing = Typing(schema)
+    return lambda e: (type_ := typing.infer(e)) is not None and type_.kind is Kind.FLOAT
+
+
+# ---------------------------------------------------------------- the selector of the whole
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    """An automaton with a selector built into it, as far as that can be."""
+
+    automaton: Automaton
+    left: ast.Selector | None = None  # what is left to choose at the end of a match
+    judged: ast.Selector | None = None  # the same, to choose among matches that were judged
+
+
+def _chosen(parts: QueryParts, built: Automaton, *, limited: bool) -> _Chosen:
+    """What is judged is judged before the query's own selector chooses, and after one inside the pattern has."""
+    selector = parts.selector or parts.query.selector
+    if selector is ast.Selector.STRICT:
+        return _Chosen(pruned(strict.construct(built)))  # what only events between have asked for goes
+    if selector not in _CHOOSING or select_.is_settled(selector, parts.pattern):
+        return _Chosen(built)
+    if parts.related and parts.selector is None:
+        return _Chosen(built, judged=selector)
+    return _selected(selector, parts.pattern, built, limited=limited)
+
+
+def _selected(selector: ast.Selector, pattern: ast.Pattern, p: Automaton, *, limited: bool) -> _Chosen:
+    """Where a window or consumption takes early candidates away, a choice is left for the end of a match.
+
+    A run cannot be compared with those that started before it until it ends; unless they do not matter anyway.
+    """
+    if p.registers:
+        return _Chosen(p, left=selector)  # what runs can still become depends on values: every match is a candidate
+    text = print_pattern(pattern)
+    try:
+        selected = select_.construct(selector, p, text)
+        if not limited or not select_.asks_for_earlier_runs(selected, selector, text):
+            return _Chosen(selected)
+    except TooLarge:
+        pass
+    try:
+        return _Chosen(select_.construct_by_start(selector, p), left=selector)
+    except TooLarge:
+        return _Chosen(p, left=selector)  # every match is a candidate then: as slow as reporting them all

@@ -1,0 +1,144 @@
+"""The plan of an automaton: what the kernels run, with everything in it numbered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from ensue.automata.ambiguity import is_ambiguous
+from ensue.automata.build.project import HIDDEN
+from ensue.automata.formula import Formula, formula_of, kind_of
+from ensue.automata.model import Automaton, Marks
+from ensue.automata.predicates import Machine, Predicate, machines_of, predicates_of
+from ensue.automata.registers import NO_ACTIONS, Actions, Check, Holds, Register, Store, formulas_of
+from ensue.data.schema import Kind
+from ensue.language import ast
+from ensue.logic.types import Typing
+from ensue.plan.automaton_spec import AutomatonSpec
+from ensue.plan.fingerprint import fingerprint_of
+from ensue.plan.mode import Mode
+
+
+@dataclass(frozen=True)
+class Plan(AutomatonSpec):
+    """What the automaton engine runs. It holds no data and no query, and it pickles.
+
+    Predicates, machines, sets of marks and register actions are numbered in an order that is the same in every process.
+    """
+
+    as_built: Automaton | None = None  # where the automaton is one that one clock evaluates: what it was made of
+
+    @property
+    def on_one_clock(self) -> bool:
+        """Whether the lists of `kernels/clock_lists.py` evaluate it: constant time an event, windows included."""
+        return self.as_built is not None
+
+    @property
+    def with_registers(self) -> Plan:
+        """The same with registers and a window, for what those lists do not tell."""
+        return self if self.as_built is None else replace(self, automaton=self.as_built, as_built=None)
+
+    # ---------------------------------------------------------------- what is numbered
+
+    @cached_property
+    def predicates(self) -> list[Predicate]:
+        return predicates_of(t.guard for t in self.automaton.transitions)
+
+    @cached_property
+    def machines(self) -> list[Machine]:
+        """What tells of the events before an event: those that others ask come first."""
+        return machines_of(self.predicates)
+
+    @cached_property
+    def marks(self) -> list[Marks]:
+        """The sets of variables that transitions mark, by number; 0 is no mark."""
+        used = {t.marks for t in self.automaton.transitions if t.marks}
+        return [frozenset(), *sorted(used, key=sorted)]
+
+    @cached_property
+    def actions(self) -> list[Actions]:
+        """What transitions do with registers, by number; 0 is nothing."""
+        used = {t.actions for t in self.automaton.transitions if t.actions}
+        return [NO_ACTIONS, *sorted(used, key=lambda actions: sorted(map(str, actions)))]
+
+    # ---------------------------------------------------------------- what registers hold
+
+    @property
+    def remembered(self) -> frozenset[str]:
+        """The attributes whose values registers hold or are compared with."""
+        used = [a.value for actions in self.actions for a in actions if isinstance(a, Store | Check)]
+        used += [f.condition for actions in self.actions for f in formulas_of(actions)]
+        return frozenset(n.name for e in used if e is not None for n in ast.find(e, ast.Name))
+
+    @cached_property
+    def formulas(self) -> dict[Holds, Formula]:
+        """The conditions over several registers, as instructions."""
+        found = dict.fromkeys(f for actions in self.actions for f in formulas_of(actions))
+        return {f: formula_of(f, self._stored, self.schema) for f in found}
+
+    @property
+    def _stored(self) -> dict[Register, ast.Expression]:
+        """What registers hold other than times."""
+        return {a.register: a.value for actions in self.actions for a in actions if isinstance(a, Store) and a.value}
+
+    @cached_property
+    def computed(self) -> dict[Register, Kind]:
+        """The registers that formulas compute with, each with the kind of what it holds."""
+        typing = Typing(self.schema)
+        return {r: kind_of(self._stored[r], typing) for f in self.formulas.values() for r in f.registers}
+
+    @cached_property
+    def terms(self) -> dict[ast.Expression, Kind]:
+        """What formulas take of the event, each with its kind."""
+        typing = Typing(self.schema)
+        return {t: kind_of(t, typing) for f in self.formulas.values() for t in f.terms}
+
+    # ---------------------------------------------------------------- what is decided once matches are found
+
+    @cached_property
+    def shown(self) -> Marks:
+        """The variables that a match has in the end."""
+        marked: Marks = frozenset().union(*self.marks)
+        return marked - self.only_judged - {HIDDEN}
+
+    @cached_property
+    def final_marks(self) -> list[Marks]:
+        """The sets of marks once the conditions between events are judged and their variables left out."""
+        return list(dict.fromkeys(m & self.shown for m in self.marks)) if self.related else self.marks
+
+    @cached_property
+    def ambiguous(self) -> bool:
+        """Whether the automaton may report the same complex event twice."""
+        return is_ambiguous(self.automaton)
+
+    @property
+    def chooses_earliest(self) -> bool:
+        """Whether a match is chosen by its start: that is NEXT, unless a run can start with an unmarked event."""
+        starts = [t for t in self.automaton.transitions if t.source == 0]
+        return self.chooses is ast.Selector.NEXT and not self.automaton.registers and all(t.marks for t in starts)
+
+    @property
+    def judged(self) -> bool:
+        """Whether some of what the automaton reports is not reported in the end: it counts no matches then."""
+        return bool(self.related) or self.ambiguous
+
+    @property
+    def decided_last(self) -> str:
+        """What is decided among the matches of an end once they are written out, in words; mostly nothing is.
+
+        Otherwise the match structure itself tells which events took part in them.
+        """
+        if self.chooses is not None:
+            return f"{self.chooses} chooses among those of an end"
+        if self.related:
+            return "conditions are judged on whole ones"
+        return "LIMIT takes some of those of an end" if self.limit is not None else ""
+
+    def walks(self, mode: Mode) -> bool:
+        """Whether the match structure tells by itself which events took part, without the matches."""
+        return mode is Mode.UNION and not self.decided_last
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Tells plans apart whose saved states must not be mixed; it is the same in every process."""
+        return fingerprint_of(self)

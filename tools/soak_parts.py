@@ -1,0 +1,153 @@
+"""The parts of `make soak`: the random drivers of the tests, with the counts at which nothing may differ.
+
+A part's work is a function from seeds to an iterator of `Checked`, one for each step. It runs in a process of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from random import Random
+from traceback import format_exc
+from typing import Any
+
+TESTS = Path(__file__).parents[1] / "tests"
+#: Where the drivers are.
+FOLDERS = [str(TESTS / name) for name in ("support", "engine", "properties", "spark")]
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What one step of a part has seen."""
+
+    compared: int = 0
+    refused: int = 0  # by an engine that says so: there was nothing to compare
+    differed: tuple[str, ...] = ()  # what went wrong, with the seed
+
+
+Work = Callable[[range], Iterator[Checked]]
+
+
+@dataclass(frozen=True)
+class Part:
+    """One line of the summary."""
+
+    name: str
+    what: str
+    count: int
+    work: Work
+
+
+def each(module: str, driver: str = "compare") -> Work:
+    """A driver of the tests that takes one seed, says what became of it, and raises where results differ."""
+    return partial(_each, module, driver)
+
+
+def _each(module: str, driver: str, seeds: range) -> Iterator[Checked]:
+    compare = getattr(import_module(module), driver)
+    for seed in seeds:
+        try:
+            became = compare(seed)
+        except Exception:  # a crash is a fault as well, and the other seeds still count
+            yield Checked(differed=(f"seed {seed}: {format_exc(limit=-1)}",))
+        else:
+            yield Checked(refused=1) if became == "refused" else Checked(compared=1)
+
+
+def laws(seeds: range) -> Iterator[Checked]:
+    """The tests that Hypothesis drives, each with so many examples."""
+    import pytest
+
+    class Seen:
+        def __init__(self) -> None:
+            self.reports: list[pytest.TestReport] = []
+
+        def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+            if report.when == "call":
+                self.reports.append(report)
+
+    seen = Seen()
+    os.environ |= {"ENSUE_COUNT": str(len(seeds)), "ENSUE_SEED": str(seeds.start)}
+    folders = [str(TESTS / name) for name in ("properties", "engine")]
+    pytest.main([*folders, "-m", "hypothesis", "-p", "no:cacheprovider", "-p", "no:terminal"], plugins=[seen])
+    for report in seen.reports:
+        if report.passed:
+            yield Checked(compared=len(seeds))
+        elif report.failed:
+            yield Checked(differed=(f"{report.nodeid}\n{report.longreprtext[-2000:]}",))
+
+
+# ---------------------------------------------------------------- on Spark
+
+
+def in_batch(seeds: range) -> Iterator[Checked]:
+    """All cases of the corpus and of the papers, and as many random queries as there are seeds."""
+    from corpus_cases import CORPUS, paper_cases
+    from sparkling import run_in_batch
+
+    tests = import_module("test_cases")
+    cases = [*CORPUS, *paper_cases(), *map(tests.random_case, seeds)]
+    yield from _on_spark(cases, tests.IN_A_JOB, lambda spark, group, _folder: run_in_batch(spark, group))
+
+
+def as_a_stream(seeds: range) -> Iterator[Checked]:
+    """The same as streams."""
+    from corpus_cases import TIMED, paper_cases
+    from sparkling import on_a_clock
+
+    tests = import_module("test_cases")
+    cases = [*TIMED, *map(on_a_clock, paper_cases()), *(on_a_clock(tests.random_case(seed)) for seed in seeds)]
+    yield from _on_spark(cases, tests.IN_A_STREAM, partial(tests.streamed, seed=seeds.start))
+
+
+def _on_spark(cases: Sequence[Any], together: int, run: Callable[[Any, Sequence[Any], Path], Any]) -> Iterator[Checked]:
+    from spark_session import session_of_tests
+    from sparkling import differences
+
+    spark = session_of_tests()
+    try:
+        for first in range(0, len(cases), together):
+            group = cases[first : first + together]
+            with tempfile.TemporaryDirectory() as folder:
+                told = differences(group, run(spark, group, Path(folder)))
+            yield Checked(compared=len(group) - len(told), differed=tuple(told))
+    finally:
+        spark.stop()
+
+
+def kills(seeds: range) -> Iterator[Checked]:
+    """So many kills, ten a stream."""
+    killed_ten_times = import_module("test_kill").killed_ten_times
+    for seed in seeds[::10]:
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                killed_ten_times(Path(folder), Random(f"kill {seed}"))
+            except AssertionError:
+                yield Checked(differed=(f"seed {seed}: {format_exc(limit=-1)}",))
+            else:
+                yield Checked(compared=10)
+
+
+#: The longest first, so that none is left over at the end.
+PARTS = (
+    Part("kills", "kill -9 of a Spark stream's driver or worker", 100, kills),
+    Part("streams", "all cases, and random queries, as Spark streams", 200, as_a_stream),
+    Part("batches", "all cases, and random queries, as Spark batches", 2_000, in_batch),
+    Part("laws", "examples of each test that Hypothesis drives", 1_000, laws),
+    Part("queries", "random queries by both engines", 50_000, each("test_fuzz")),
+    Part("selectors", "the same with selectors at any depth", 20_000, each("test_fuzz", "compare_selecting")),
+    Part("relations", "conditions that relate events", 20_000, each("test_related")),
+    Part("formulas", "conditions checked by instructions", 10_000, each("test_formulas")),
+    Part("windows", "choices among what a window holds", 10_000, each("test_selectors")),
+    Part("deadlines", "absences with a deadline", 10_000, each("test_deadlines_random")),
+    Part("detection", "where matches end, and what took part", 20_000, each("test_detect")),
+    Part("cuts", "random queries over batches, saved between them", 2_000, each("test_running_query")),
+    Part("buckets", "the state of a Spark stream without Spark", 2_000, each("test_buckets")),
+    Part("oracle", "random queries by the membership oracle", 20_000, each("test_membership")),
+    Part("rules", "random patterns before and after rewriting", 20_000, each("test_rewriting")),
+)
