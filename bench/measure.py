@@ -42,10 +42,11 @@ def chosen(workload: Workload) -> tuple[Choice, EventStream]:
 def measure(workload: Workload, times: int = 3, threads: int = 1) -> dict[str, Any]:
     """The rate of a workload, and its ratio to a bare pass that only evaluates the predicates."""
     choice, stream = chosen(workload)
-    assert choice.plan is not None
+    plan = choice.plan
+    assert plan is not None
     evaluate_table(choice, stream.slice(0, 1000), threads=threads)  # kernels are loaded, programs are not yet known
     seconds, found = best_of(times, lambda: evaluate_table(choice, stream, threads=threads))
-    bare, _ = best_of(times, lambda: Reader(choice.plan, stream.tick).read(stream, 0))
+    bare, _ = best_of(times, lambda: Reader(plan, stream.tick).read(stream, 0))
     assert isinstance(found, ComplexEvents)
     return {
         "name": workload.name,
