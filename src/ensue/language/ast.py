@@ -273,6 +273,7 @@ class Iteration(Pattern):
     high: int | None = None
     link: Link = Link.THEN
     gap: Interval | None = None
+    absent: Pattern | None = None  # what must not occur between two rounds, once a rewriting has spelled out `->`
 
 
 @dataclass(frozen=True)

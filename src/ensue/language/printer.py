@@ -136,7 +136,8 @@ def _suffix(p: ast.Filter | ast.Within) -> str:
 
 
 def _times(p: ast.Iteration) -> str:
-    mark = "" if p.link is ast.Link.THEN else str(p.link)
+    link = ast.Link.NEXT if p.absent is not None else p.link
+    mark = "" if link is ast.Link.THEN else str(link)
     if p.high is None:
         return f"{mark}+" if p.low == 1 else f"{mark}{{{p.low},}}"
     return f"{mark}{{{p.low}}}" if p.low == p.high else f"{mark}{{{p.low},{p.high}}}"

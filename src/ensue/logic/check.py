@@ -89,7 +89,7 @@ def _shape_problems(query: ast.Query) -> Iterator[Problem]:
 
 
 def _absence_problems(root: ast.Pattern) -> Iterator[Problem]:
-    """An absence with a deadline must begin or end the whole pattern; filters and windows of the query may enclose it."""
+    """An absence with a deadline must begin or end the whole pattern; only filters and windows may enclose it."""
     whole = root
     while isinstance(whole, ast.Filter | ast.Within):
         whole = whole.body

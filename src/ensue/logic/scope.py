@@ -171,6 +171,9 @@ def parts(p: ast.Pattern) -> Iterator[tuple[ast.Pattern, frozenset[str]]]:
             yield p.left, frozenset()
             yield p.right, frozenset()
             yield p.absent, singles(p)
+        case ast.Iteration(absent=ast.Pattern() as absent):
+            yield p.body, frozenset()
+            yield absent, singles(p.body)
         case _:
             for part in ast.children(p):
                 if isinstance(part, ast.Pattern):

@@ -28,6 +28,7 @@ from ensue.automata.build import (
     within_time,
 )
 from ensue.automata.build.limits import Unsupported
+from ensue.automata.build.tracking import Watcher
 from ensue.automata.liveness import pruned, uses_of
 from ensue.automata.model import Automaton, TooLarge
 from ensue.automata.registers import Register, fresh
@@ -73,7 +74,9 @@ def _construct(p: ast.Pattern) -> Automaton:
             )
         case ast.Iteration():
             body, compared, related = chains(p.body)
-            made = iteration.construct(build(body), p.low, p.high, contiguous=p.link is ast.Link.DIRECTLY, gap=p.gap)
+            watcher = None if p.absent is None else Watcher(p, _absent(p.absent))
+            directly = p.link is ast.Link.DIRECTLY
+            made = iteration.construct(build(body), p.low, p.high, contiguous=directly, gap=p.gap, watcher=watcher)
             for c in compared:
                 made = chain.construct(c, made)
             for condition in related:
@@ -94,6 +97,7 @@ def _construct(p: ast.Pattern) -> Automaton:
                 left,
                 _absent(p.absent),
                 right,
+                gap=p.gap,
                 left_optional=nullable(p.left),
                 right_optional=nullable(p.right),
             )
@@ -138,8 +142,12 @@ def _without_clash(p: Automaton, q: Automaton, clash: Collection[Register]) -> t
 
 def _given(p: ast.Pattern) -> frozenset[str]:
     """The variables of `p` that conditions inside `p` use from outside their own pattern."""
-    absent = free(p.absent) & singles(p) if isinstance(p, ast.Unless | ast.NotBetween) else frozenset()
-    return captured(p) | absent
+    match p:
+        case ast.Unless() | ast.NotBetween():
+            return captured(p) | (free(p.absent) & singles(p))
+        case ast.Iteration(absent=ast.Pattern() as absent):
+            return captured(p) | (free(absent) & singles(p.body))
+    return captured(p)
 
 
 def _absent(p: ast.Pattern) -> Automaton:

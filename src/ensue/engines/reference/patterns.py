@@ -187,8 +187,8 @@ class Patterns:
 
         They are kept by what the next round is told of the last.
         """
-        first = (None,) * len(carried(p))
-        rounds, many = 1, self._round(p, env, first)
+        untold = (None,) * len(carried(p))
+        rounds, many = 1, self._round(p, env, untold)
         while many and (p.high is None or rounds <= p.high):
             if rounds >= p.low:
                 yield from itertools.chain(*many.values())
@@ -196,8 +196,9 @@ class Patterns:
             for told, so_far in many.items():
                 for tells, once in self._round(p, env, told).items():
                     pairs = self._join(so_far, once, p.link, p.gap)
-                    if p.link is ast.Link.NEXT:
-                        pairs = self._join_next(so_far, once, p, self._told(p, env, told))
+                    absent = first(p.body) if p.link is ast.Link.NEXT else p.absent
+                    if absent is not None:
+                        pairs = self._join_without(absent, so_far, once, p, self._told(p, env, told))
                     longer[tells].update(pairs)
             many = {told: found for told, found in longer.items() if found}
             rounds += 1
@@ -214,15 +215,20 @@ class Patterns:
         """What a round sees: what is around the iteration, and the round before."""
         return {**env, **dict(zip(map(last_of, sorted(carried(p))), told, strict=True))}
 
-    def _join_next(
-        self, so_far: Set[ComplexEvent], once: Set[ComplexEvent], p: ast.Iteration, env: Environment
+    def _join_without(
+        self,
+        absent: ast.Pattern,
+        so_far: Set[ComplexEvent],
+        once: Set[ComplexEvent],
+        p: ast.Iteration,
+        env: Environment,
     ) -> Iterator[ComplexEvent]:
-        """The rounds so far with the next one: no event between could have started a round."""
+        """The rounds so far with the next one, which is told of the round before, and nothing absent between them."""
         for c2 in once:
-            starts = [d.start for d in self.of(first(p.body), self._seen_from(p.body, c2, env))]
+            found = self.of(absent, self._seen_from(p.body, c2, env))
             for c1 in so_far:
-                passed_over = any(c1.end < k < c2.start for k in starts)
-                if c1.end < c2.start and self._apart(c1.end, c2.start, p.gap) and not passed_over:
+                between = any(c1.end < d.start and d.end < c2.start for d in found)
+                if c1.end < c2.start and self._apart(c1.end, c2.start, p.gap) and not between:
                     yield c1.union(c2)
 
     def _inside(self, c: ComplexEvent, window: ast.Interval | ast.EventCount) -> bool:
