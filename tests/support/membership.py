@@ -194,6 +194,8 @@ class Membership:
         match q:
             case ast.Type() | ast.Any():
                 return any(True for _ in self._members(q, k, k, env))
+            case ast.As() if one_event(q.body):
+                return self._may_start(q.body, k, tuple(sorted({**dict(env), q.variable: k}.items())))
             case ast.Filter() if one_event(q.body):
                 # The names that it binds are of this event, whatever they stand for in the step that was found.
                 own = tuple((x, n) for x, n in env if x not in shown(q.body))
@@ -202,6 +204,9 @@ class Membership:
                 return self._may_start(q.left, k, env) or self._may_start(q.right, k, env)
             case ast.Sequence() | ast.NotBetween():
                 return self._may_start(q.left, k, env) or (skippable(q.left) and self._may_start(q.right, k, env))
+            case ast.Iteration() if not once(q):
+                told = {previous(y) for y in shown(q.body)}  # in a first round there is no round before
+                env = tuple((x, n) for x, n in env if x not in told)
         assert isinstance(q, ast.As | ast.Filter | ast.Within | ast.Iteration | ast.Optional | ast.Project | ast.Select)
         return self._may_start(q.body, k, env)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 
 from ensue.language import ast
 from ensue.language.printer import print_expression
@@ -71,3 +72,8 @@ def conjuncts_of(e: ast.Expression) -> list[ast.Expression]:
     if isinstance(e, ast.Binary) and e.operator == "AND":
         return conjuncts_of(e.left) + conjuncts_of(e.right)
     return [e]
+
+
+def conjunction(conjuncts: list[ast.Expression]) -> ast.Expression:
+    """The condition that all of these conjuncts hold; there must be at least one."""
+    return reduce(lambda left, right: ast.Binary("AND", left, right, span=left.span.join(right.span)), conjuncts)

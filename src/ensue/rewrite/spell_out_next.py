@@ -10,6 +10,7 @@ import dataclasses
 
 from ensue.language import ast
 from ensue.logic.first import first
+from ensue.logic.scope import bindings, free, singles
 from ensue.rewrite.bottom_up import bottom_up
 
 
@@ -27,7 +28,9 @@ def spell_out_next(p: ast.Pattern) -> ast.Pattern:
 def _spell_out(p: ast.Pattern) -> ast.Pattern:
     match p:
         case ast.Sequence(link=ast.Link.NEXT):
-            return ast.NotBetween(p.left, first(p.right), p.right, p.gap, span=p.span)
+            made = ast.NotBetween(p.left, first(p.right), p.right, p.gap, span=p.span)
+            # Where a name of `q` is one of the left side, too, it is not single any more, and says nothing.
+            return made if free(made.absent) & bindings(p.right).keys() <= singles(made) else p
         case ast.Iteration(link=ast.Link.NEXT):
             return dataclasses.replace(p, link=ast.Link.THEN, absent=first(p.body))
     return p

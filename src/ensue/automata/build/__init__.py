@@ -64,6 +64,8 @@ def _construct(p: ast.Pattern) -> Automaton:
             return as_.construct(build(p.body), p.variable, marks_all=is_atom(p.body))
         case ast.Filter():
             return filter_.construct(p, build(p.body))
+        case ast.Sequence(link=ast.Link.NEXT):
+            raise Unsupported(p, "-> with a condition on a name that is bound on both of its sides")
         case ast.Sequence():
             return sequence.construct(
                 *_told_apart(build(p.left), build(p.right)),

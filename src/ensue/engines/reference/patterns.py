@@ -104,8 +104,9 @@ class Patterns:
             case ast.Filter():
                 return self._filter(p, env)
             case ast.Sequence(link=ast.Link.NEXT):
-                between = ast.NotBetween(p.left, first(p.right), p.right, p.gap)
-                return itertools.chain(self._not_between(between, env), self._without_optional(p, env))
+                left, right = self.of(p.left, env), self.of(p.right, env)
+                pairs = self._join_without(first(p.right), left, right, p.right, p.gap, env)
+                return itertools.chain(pairs, self._without_optional(p, env))
             case ast.Sequence():
                 pairs = self._join(self.of(p.left, env), self.of(p.right, env), p.link, p.gap)
                 return itertools.chain(pairs, self._without_optional(p, env))
@@ -198,7 +199,7 @@ class Patterns:
                     pairs = self._join(so_far, once, p.link, p.gap)
                     absent = first(p.body) if p.link is ast.Link.NEXT else p.absent
                     if absent is not None:
-                        pairs = self._join_without(absent, so_far, once, p, self._told(p, env, told))
+                        pairs = self._join_without(absent, so_far, once, p.body, p.gap, self._told(p, env, told))
                     longer[tells].update(pairs)
             many = {told: found for told, found in longer.items() if found}
             rounds += 1
@@ -218,17 +219,18 @@ class Patterns:
     def _join_without(
         self,
         absent: ast.Pattern,
-        so_far: Set[ComplexEvent],
-        once: Set[ComplexEvent],
-        p: ast.Iteration,
+        left: Set[ComplexEvent],
+        right: Set[ComplexEvent],
+        following: ast.Pattern,
+        gap: ast.Interval | None,
         env: Environment,
     ) -> Iterator[ComplexEvent]:
-        """The rounds so far with the next one, which is told of the round before, and nothing absent between them."""
-        for c2 in once:
-            found = self.of(absent, self._seen_from(p.body, c2, env))
-            for c1 in so_far:
+        """`p ; q` with nothing absent between, which may use the single variables of `following`, the pattern `q`."""
+        for c2 in right:
+            found = self.of(absent, self._seen_from(following, c2, env))
+            for c1 in left:
                 between = any(c1.end < d.start and d.end < c2.start for d in found)
-                if c1.end < c2.start and self._apart(c1.end, c2.start, p.gap) and not between:
+                if c1.end < c2.start and self._apart(c1.end, c2.start, gap) and not between:
                     yield c1.union(c2)
 
     def _inside(self, c: ComplexEvent, window: ast.Interval | ast.EventCount) -> bool:
