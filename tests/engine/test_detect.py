@@ -192,8 +192,9 @@ def test_a_limit_of_what_memory_holds() -> None:
     table = pa.table({"time": pa.array(np.arange(6000)), "type": pa.array(["A"] * 6000)})
     with pytest.raises(EngineError) as e:
         ensue.query("SELECT * FROM S WHERE A+").detect(table, unit="s", memory="64 MB")
-    assert re.sub(r"[\d,]{9,}", "N", str(e.value)).splitlines()[0] == (
-        "the query needs at least 66.6 MB of memory and may take 64 MB: N events took part in the matches, counted at "
+    told = re.sub(r"[\d,]{9,}", "N", re.sub(r"6\d\.\d MB", "S MB", str(e.value))).splitlines()[0]
+    assert told == (
+        "the query needs at least S MB of memory and may take 64 MB: N events took part in the matches, counted at "
         "each end of a match"
     )
 
@@ -292,7 +293,7 @@ def test_a_spark_frame_is_refused() -> None:
             EngineError,
             "engine='spark' takes a Spark DataFrame",
         ),
-        ("SELECT * FROM S WHERE A PARTITION BY position", {}, DataError, "'position' has a name of the result's"),
+        ("SELECT * FROM S WHERE A PARTITION BY position", {}, DataError, "'position' is also a column of the result"),
         ("SELECT x.u FROM S WHERE A AS x", {}, ensue.QueryError, "unknown attribute 'u' of x"),
     ],
 )

@@ -102,7 +102,9 @@ def _value(rng: Random) -> ast.Expression:
             return ast.Literal(_flag(rng), ast.LiteralType.BOOLEAN)
         case 6:
             return ast.Literal(None, ast.LiteralType.NULL)
-    return ast.DurationLiteral(_duration(rng))
+    duration = _duration(rng)
+    whole = duration.nanoseconds().denominator == 1
+    return ast.DurationLiteral(duration if whole else ast.Duration(Decimal(1), "ns"))
 
 
 # ---------------------------------------------------------------- patterns

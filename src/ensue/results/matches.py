@@ -157,6 +157,7 @@ class Matches(Rows):
         return parts[0] if len(parts) == 1 else pa.concat_tables(parts)
 
     def tables(self) -> Iterator[pa.Table]:
+        """All rows, a part at a time: for results that are too large for one table. There is one table at least."""
         for part in self._parts():
             with self._budget.telling():
                 table = part._made()

@@ -16,6 +16,7 @@ from ensue import pipeline
 from ensue.data.complex_events import ComplexEvents
 from ensue.data.events import EventStream
 from ensue.data.reading import Reading
+from ensue.engines.item_lookback import ItemLookBack
 from ensue.errors import DataError, EngineError
 from ensue.language import ast
 from ensue.logic.check import check
@@ -103,7 +104,9 @@ class Job:
         table = self.events.schema.empty_table()
         no_types = pa.chunked_array([], pa.string())
         nothing = EventStream(table, no_types, np.zeros(0, dtype=np.int64), None, table.column(self.events.time))
-        return spark_schema(Matches(self.choice.checked, nothing, ComplexEvents.of(())).to_arrow().schema)
+        look_back = ItemLookBack(self.choice.checked)
+        matches = Matches(look_back.checked, look_back.extended(nothing), ComplexEvents.of(()))
+        return spark_schema(matches.to_arrow().schema)
 
     @cached_property
     def recipe(self) -> Recipe:
