@@ -17,6 +17,7 @@ from ensue.language.builder import Select
 from ensue.language.parser import decode, parse_query
 from ensue.language.printer import print_query
 from ensue.logic.check import check
+from ensue.logic.never import warnings_of
 from ensue.plan.choice import choose
 from ensue.results.detections import Detections
 from ensue.results.matches import Matches
@@ -79,9 +80,26 @@ class Query:
     def __hash__(self) -> int:
         return hash(self.ast)
 
-    def check(self, schema: pa.Schema) -> None:
-        """Checks names and types against the columns of the events; raises a QueryError with all problems."""
-        check(self.ast, self.text, Schema.of(schema))
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The reasons why the query, or a part of it, can never match, each with its place; none is an error.
+
+        >>> print(*query("SELECT * FROM S WHERE A AS x FILTER x.v = NULL").warnings)
+        warning: this query never matches: x.v = NULL is never TRUE
+          line 1, column 37
+            SELECT * FROM S WHERE A AS x FILTER x.v = NULL
+                                                ^^^^^^^^^^
+          hint: write x.v IS NULL
+        """
+        return warnings_of(self.ast, self.text)
+
+    def check(self, schema: pa.Schema | None = None) -> None:
+        """Checks names and types against the columns of the events; raises a QueryError with all problems.
+
+        What can never match is told in the log, as it is when the query runs.
+        """
+        check(self.ast, self.text, None if schema is None else Schema.of(schema))
+        pipeline.warn(self.ast, self.text)
 
     def explain(
         self,

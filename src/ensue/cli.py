@@ -71,10 +71,12 @@ def options(
 
 @app.command("check")
 def check_command(file: QueryFile, input: SchemaOf = None) -> None:
-    """Reports every problem of a query, or that it has none."""
+    """Reports every problem of a query, or that it has none, and what of it can never match."""
     _check_standard_input(file, input)
     made = _read_query(file)
-    if input is not None:
+    if input is None:
+        made.check()
+    else:
         made.check(_read_standard_input().schema if input == "-" else read_schema(input))
     typer.echo(f"{'standard input' if file == '-' else file}: ok")
 

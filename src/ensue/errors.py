@@ -25,6 +25,7 @@ class ProblemKind(StrEnum):
     SCOPE = "not well-formed"
     TYPE = "type"
     UNSUPPORTED = "unsupported"
+    NEVER = "never matches"  # told, and not refused: a query that was generated may well be so
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class Problem:
     span: Span
     hint: str | None = None
 
-    def render(self, text: str) -> str:
+    def render(self, text: str, label: str = "error") -> str:
         """The problem with its place in `text`, as people read it.
 
         >>> print(Problem(ProblemKind.NAME, "unknown variable 'z'", Span(7, 8)).render("SELECT z FROM S"))
@@ -57,7 +58,7 @@ class Problem:
         width = max(1, min(self.span.end, line_start + len(line)) - self.span.start)
         shown, pad, width = _clip(line, pad, width)
         lines = [
-            f"error: {self.message}",
+            f"{label}: {self.message}",
             f"  line {number}, column {column}",
             f"    {shown}".rstrip(),
             f"    {pad}{'^' * width}",

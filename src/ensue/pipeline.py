@@ -29,6 +29,7 @@ from ensue.language import ast
 from ensue.logic.check import check
 from ensue.logic.classify import classify
 from ensue.logic.memory_advice import advice_for
+from ensue.logic.never import warnings_of
 from ensue.logic.outputs import attributes_used
 from ensue.plan.choice import Choice, check_engine, choose
 from ensue.plan.mode import Mode
@@ -85,6 +86,7 @@ def _read(
 ) -> tuple[Choice, EventStream]:
     check_engine(engine)
     check(query, text)  # problems of the query alone are reported before any data is read
+    warn(query, text)
     stream = read_events(events, query.streams, used=used, **reading)
     choice = prepare(query, text, stream.schema, stream.tick, reading, engine=engine)
     if choice.plan is None and engine == "auto":
@@ -108,6 +110,12 @@ def prepare(
     if tick is None and classify(query).uses_time:
         raise no_unit(reading.get("time", "time"))
     return choose(checked, engine, tying=tying)
+
+
+def warn(query: ast.Query, text: str) -> None:
+    """Logs each reason why the query, or a part of it, can never match."""
+    for warning in warnings_of(query, text):
+        log.warning("%s", warning.removeprefix("warning: "))
 
 
 def _warn_of_unknown_types(query: ast.Query, stream: EventStream) -> None:

@@ -1,10 +1,7 @@
 """Decides whether a guard and outcomes of checks can hold at once, so that impossible min-terms are not built.
 
-Only the order of values is decided. Register contents, values of the event and the numbers they are compared with are
-points on a line; comparisons say that some points are equal, different, or before others. All comparisons can hold at
-once if and only if no chain leads from a point to a point before it, nor from a point to a different one and back. NULL
-and NaN have no order, so a check and its opposite can both fail; only a value for which some comparison holds is known
-to be neither. Times follow the order of their events, and the time since each event lies in an interval or does not.
+Only the order of values is decided (`logic/orders.py`): register contents, values of the event and the numbers they are
+compared with. Times follow the order of their events, and the time since each event lies in an interval or does not.
 
 The following is not decided: arithmetic (`v` and `v + 1` are two points), string constants, functions and disjunctions
 of one event, and what the path to a state says about registers. In these cases, a min-term may be built that never
@@ -13,8 +10,6 @@ holds.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Hashable, Iterable
 from fractions import Fraction
 
 from ensue.automata.deterministic import Outcomes, age
@@ -22,14 +17,10 @@ from ensue.automata.predicates import Guard, Test
 from ensue.automata.registers import Check, Since
 from ensue.language import ast
 from ensue.logic.classify import conjuncts_of
+from ensue.logic.orders import OPPOSITE, Comparison, Constant, Point, can_be_ordered
 
-_OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 #: Larger whole numbers cannot be compared exactly with floats.
 _EXACT = 2**53
-
-Point = Hashable
-#: A comparison of two points, and whether it holds.
-Comparison = tuple[Point, str, Point, bool]
 
 
 def can_hold(guard: Guard, outcomes: Outcomes) -> bool:
@@ -42,7 +33,8 @@ def can_hold(guard: Guard, outcomes: Outcomes) -> bool:
     >>> can_hold(frozenset(), frozenset({(below, False), (same, False)}))
     True
     """
-    return _can_be_ordered([*_of_event(guard), *_of_registers(outcomes)]) and _can_be_timed(outcomes)
+    said = [*_of_event(guard), *_of_registers(outcomes)]
+    return (len(said) < 2 or can_be_ordered(said, _as_number)) and _can_be_timed(outcomes)
 
 
 def _of_registers(outcomes: Outcomes) -> list[Comparison]:
@@ -56,64 +48,18 @@ def _of_event(guard: Guard) -> list[Comparison]:
         if isinstance(p, Test):
             parts = conjuncts_of(p.expression)
             for e in parts if holds or len(parts) == 1 else ():
-                if isinstance(e, ast.Binary) and e.operator in _OPPOSITE and _is_number(e.right):
+                if isinstance(e, ast.Binary) and e.operator in OPPOSITE and _as_number(e.right):
                     found.append((e.left, e.operator, e.right, holds))
     return found
 
 
-def _is_number(e: ast.Expression) -> bool:
-    number = isinstance(e, ast.Literal) and e.type in (ast.LiteralType.INTEGER, ast.LiteralType.FLOAT)
-    return number and abs(_number(e)) <= _EXACT
-
-
-def _number(e: Point) -> float:
-    assert isinstance(e, ast.Literal)
+def _as_number(e: Point) -> Constant | None:
+    """The number that an expression is, if it can be compared exactly."""
+    if not isinstance(e, ast.Literal) or e.type not in (ast.LiteralType.INTEGER, ast.LiteralType.FLOAT):
+        return None
     assert e.value is not None
-    return float(e.value)
-
-
-def _can_be_ordered(comparisons: list[Comparison]) -> bool:
-    if len(comparisons) < 2:
-        return True
-    numbers = {p for a, _, b, _ in comparisons for p in (a, b) if isinstance(p, ast.Expression) and _is_number(p)}
-    # `<>` also holds for NaN, so it does not show that a value has an order.
-    ordered = numbers | {p for a, op, b, holds in comparisons if holds and op != "<>" for p in (a, b)}
-    after: dict[Point, set[Point]] = {}  # for each point, points that are not before it
-    strict: list[tuple[Point, Point]] = []
-    different: list[tuple[Point, Point]] = []
-    for a, op, b, holds in [*comparisons, *_between(numbers)]:
-        if a not in ordered or b not in ordered:
-            continue
-        said = op if holds else _OPPOSITE[op]
-        if said == "<>":
-            different.append((a, b))
-        if said in ("=", "<", "<="):
-            after.setdefault(a, set()).add(b)
-        if said in ("=", ">", ">="):
-            after.setdefault(b, set()).add(a)
-        if said in ("<", ">"):
-            strict.append((a, b) if said == "<" else (b, a))
-    return not any(_leads(b, a, after) for a, b in strict) and not any(
-        _leads(a, b, after) and _leads(b, a, after) for a, b in different
-    )
-
-
-def _between(numbers: Iterable[ast.Expression]) -> list[Comparison]:
-    """The comparisons of each number with the next one in order."""
-    in_order = sorted(numbers, key=_number)
-    return [(a, "=" if _number(a) == _number(b) else "<", b, True) for a, b in itertools.pairwise(in_order)]
-
-
-def _leads(a: Point, b: Point, after: dict[Point, set[Point]]) -> bool:
-    seen, waiting = {a}, [a]
-    while waiting:
-        point = waiting.pop()
-        if point == b:
-            return True
-        new = after.get(point, set()) - seen
-        seen |= new
-        waiting += new
-    return False
+    number = float(e.value)
+    return ("number", number) if abs(number) <= _EXACT else None
 
 
 def _can_be_timed(outcomes: Outcomes) -> bool:

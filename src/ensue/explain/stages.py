@@ -14,6 +14,7 @@ from ensue.language import ast
 from ensue.language.printer import print_expression, print_interval, print_pattern, print_query
 from ensue.logic.check import Checked
 from ensue.logic.classify import Fragment, classify
+from ensue.logic.never import warnings_of
 from ensue.logic.scope import bindings
 from ensue.plan import Plan
 from ensue.plan.choice import Choice
@@ -30,6 +31,7 @@ def explain(choice: Choice, *, verbose: bool = False, more: Mapping[str, list[st
     checked, plan = choice.checked, choice.plan
     sections = {
         "query": print_query(checked.query).splitlines(),
+        "warnings": [line for w in warnings_of(checked.query, checked.text) for line in w.splitlines()],
         "variables": _variables(checked.query.pattern),
         "result": _columns(checked),
         "evaluation": [*_properties(classify(checked.query)), *_keys(choice), *_engine(choice)],
@@ -40,7 +42,7 @@ def explain(choice: Choice, *, verbose: bool = False, more: Mapping[str, list[st
         if verbose:
             sections["determinised"] = print_determinised(plan.automaton, plan.predicates, plan.marks, plan.actions)
     sections.update(more or {})
-    return "\n".join(section(title, lines) for title, lines in sections.items())
+    return "\n".join(section(title, lines) for title, lines in sections.items() if lines)
 
 
 def section(title: str, lines: list[str]) -> str:

@@ -55,6 +55,7 @@ def run(
 ) -> DataFrame:
     """The matches as a lazy DataFrame, streaming if the events are."""
     job = prepare(query, text, events, **reading)
+    pipeline.warn(query, text)
     recipe = replace(job.recipe, memory=memory_of_tasks(job.events.frame.sparkSession, memory))
     if not job.events.streaming:
         return run_batch(job.travelling, job.layout, recipe, job.result)
