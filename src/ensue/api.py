@@ -202,7 +202,7 @@ class Query:
             self.ast,
             self.text,
             events,
-            pipeline.Asked(engine, memory, progress),
+            pipeline.RunOptions(engine, memory, progress),
             reading={"time": time, "type": type, "unit": unit, "tiebreak": tiebreak},
         )
 
@@ -240,7 +240,7 @@ class Query:
             self.ast,
             self.text,
             events,
-            pipeline.Asked(engine, memory, progress),
+            pipeline.RunOptions(engine, memory, progress),
             reading={"time": time, "type": type, "unit": unit, "tiebreak": tiebreak},
         )
 
