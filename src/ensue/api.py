@@ -220,7 +220,7 @@ class Query:
             self.ast,
             self.text,
             events,
-            pipeline.Asked(engine, memory, progress),
+            pipeline.RunOptions(engine, memory, progress),
             reading={"time": time, "type": type, "unit": unit, "tiebreak": tiebreak},
         )
 
@@ -258,7 +258,7 @@ class Query:
             self.ast,
             self.text,
             events,
-            pipeline.Asked(engine, memory, progress),
+            pipeline.RunOptions(engine, memory, progress),
             reading={"time": time, "type": type, "unit": unit, "tiebreak": tiebreak},
         )
 

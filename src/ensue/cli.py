@@ -169,7 +169,7 @@ def _spark_frame(input: str, master: str | None) -> Iterator[Any]:
     if input == "-":
         raise typer.BadParameter("Spark reads files and folders, not standard input")
     try:
-        from ensue.spark.files import read_frame, told_plainly
+        from ensue.spark.files import explaining_spark_errors, read_frame
         from ensue.spark.session import local_session
     except ImportError as e:
         raise EngineError(f"Spark is not installed ({e}): pip install 'ensue[spark]'") from None
@@ -177,7 +177,7 @@ def _spark_frame(input: str, master: str | None) -> Iterator[Any]:
     # Timestamps without a zone stay without a zone, as in the other engines.
     session = local_session(master or "local[*]", {"spark.sql.timestampType": "TIMESTAMP_NTZ"})
     try:
-        with told_plainly():
+        with explaining_spark_errors():
             yield source(session)
     finally:
         session.stop()

@@ -41,34 +41,36 @@ LONG = 10_000
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What is asked of a query beside its meaning."""
+class RunOptions:
+    """How a query is to run: nothing of this changes its matches."""
 
     engine: str = "auto"
     memory: str | int | None = None  # what it may take; None: a part of what the machine has
     progress: Progress | None = None
 
 
-def run(query: ast.Query, text: str, events: Any, asked: Asked, *, reading: Reading) -> Matches:
+def run(query: ast.Query, text: str, events: Any, options: RunOptions, *, reading: Reading) -> Matches:
     """All stages after parsing: check against the events' schema, evaluate, wrap the result."""
-    budget = Budget.of(asked.memory, advice_for(query, asked.engine))
-    with budget.telling():
-        choice, stream = _read(query, text, events, attributes_used(query), asked.engine, reading)
-        found = evaluate_table(choice, stream, progress=asked.progress, budget=budget)
+    budget = Budget.of(options.memory, advice_for(query, options.engine))
+    with budget.explaining_memory_errors():
+        choice, stream = _read(query, text, events, attributes_used(query), options.engine, reading)
+        found = evaluate_table(choice, stream, progress=options.progress, budget=budget)
         if not len(found):
             _warn_of_unknown_types(query, stream)
         look_back = ItemLookBack(choice.checked)
         return Matches(look_back.checked, look_back.extended(stream), found, _of_result(budget, found))
 
 
-def detect(query: ast.Query, text: str, events: Any, asked: Asked, *, reading: Reading) -> Detections:
+def detect(query: ast.Query, text: str, events: Any, options: RunOptions, *, reading: Reading) -> Detections:
     """The same for `Query.detect`, which reports only where matches end and which events took part in them."""
-    budget = Budget.of(asked.memory, advice_for(query, asked.engine))
+    budget = Budget.of(options.memory, advice_for(query, options.engine))
     # A whole variable among the items is not shown, so the attributes that only it would show need not be read.
     items = tuple(i for i in query.items or () if not isinstance(i.expression, ast.Name))
-    with budget.telling():
-        choice, stream = _read(query, text, events, attributes_used(replace(query, items=items)), asked.engine, reading)
-        found = evaluate_table(choice, stream, mode=Mode.UNION, progress=asked.progress, budget=budget)
+    with budget.explaining_memory_errors():
+        choice, stream = _read(
+            query, text, events, attributes_used(replace(query, items=items)), options.engine, reading
+        )
+        found = evaluate_table(choice, stream, mode=Mode.UNION, progress=options.progress, budget=budget)
         if not len(found):
             _warn_of_unknown_types(query, stream)
         return Detections(choice.checked, stream, found, _of_result(budget, found))
@@ -76,7 +78,7 @@ def detect(query: ast.Query, text: str, events: Any, asked: Asked, *, reading: R
 
 def _of_result(budget: Budget, found: ComplexEvents) -> Budget:
     """The same budget for the tables of a result, whose positions are held by now and nothing else."""
-    own = budget.anew()
+    own = budget.unspent()
     own.holder().hold(Large.MATCHES, found.nbytes, len(found))
     return own
 

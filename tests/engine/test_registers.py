@@ -15,7 +15,7 @@ from engines import found_events, plan_of
 
 import ensue
 from ensue.automata.build import build
-from ensue.automata.liveness import longest_asked, pruned, shared
+from ensue.automata.liveness import longest_time_checked, pruned, with_shared_registers
 from ensue.automata.register_moves import slow_moves
 from ensue.data.events import EventStream, read_events
 from ensue.engines import reference
@@ -102,12 +102,12 @@ def test_the_window_that_gaps_come_to(text: str, seconds: int | None) -> None:
 def test_what_runs_wait_for() -> None:
     automaton = pruned(build(parse_pattern("A ;[<= 1 s] (B OR C ; D)")))
     (clock,) = automaton.registers
-    asked = longest_asked(automaton, clock)
+    asked = longest_time_checked(automaton, clock)
     waiting = [s for s, since in asked.items() if since is not None]
     assert len(waiting) == 1  # between A and what follows; after that nothing is asked
     unbounded = pruned(build(parse_pattern("A ;[>= 1 s] B")))
     (clock,) = unbounded.registers
-    assert set(longest_asked(unbounded, clock).values()) == {None}
+    assert set(longest_time_checked(unbounded, clock).values()) == {None}
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_what_runs_wait_for() -> None:
     ],
 )
 def test_where_many_runs_are_looked_at(text: str, slow: list[str]) -> None:
-    assert slow_moves(pruned(shared(build(parse_pattern(text))))) == slow
+    assert slow_moves(pruned(with_shared_registers(build(parse_pattern(text))))) == slow
 
 
 _DAYS = [dt.datetime(2024, 1, 1), dt.datetime(2024, 1, 2), dt.datetime(1900, 1, 1), None]

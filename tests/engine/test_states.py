@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from engines import found_events, plan_of
 
-from ensue.data.complex_events import joined
+from ensue.data.complex_events import concatenated
 from ensue.data.envelope import VERSION, sealed
 from ensue.data.events import read_events
 from ensue.data.partitions import key_codes
@@ -83,7 +83,7 @@ def test_dropping_idle_keys_changes_no_match_at_any_cut(text, monkeypatch):
                 runner.drop_idle()
             elif rng.random() < 0.3:
                 runner.load(runner.save())
-        assert found_events(joined(found, plan.marks)) == wanted
+        assert found_events(concatenated(found, plan.marks)) == wanted
 
 
 @pytest.mark.parametrize("as_key", [pa.array, lambda keys: pa.array([f"customer {k}" for k in keys.tolist()])])

@@ -23,7 +23,7 @@ from ensue.algebra.event_conditions import EventConditions
 from ensue.automata import predicates
 from ensue.automata.build import build
 from ensue.automata.deterministic import DeterministicAutomaton, Step
-from ensue.automata.liveness import pruned, shared
+from ensue.automata.liveness import pruned, with_shared_registers
 from ensue.automata.model import TooLarge
 from ensue.automata.predicates import conjunction
 from ensue.automata.registers import Check, Condition, Holds, Since
@@ -185,7 +185,7 @@ def test_one_transition_fits_each_event(text: str, table: pa.Table) -> None:
 
 
 def automaton_of(pattern: str, window: int, **options: Any) -> DeterministicAutomaton:
-    return construct(pruned(shared(build(parse_pattern(pattern)))), window, **options)
+    return construct(pruned(with_shared_registers(build(parse_pattern(pattern)))), window, **options)
 
 
 def test_min_terms_that_cannot_hold_are_not_made() -> None:
@@ -367,5 +367,5 @@ def test_look_back_in_recognisers() -> None:
 
 def test_what_is_kept_only_to_be_kept_is_not_stored() -> None:
     """`y.v` of each round would be compared with an `x` that came later; here it came before."""
-    automaton = pruned(shared(build(parse_pattern("A AS x ; (B AS y)+ FILTER x.v < y.v"))))
+    automaton = pruned(with_shared_registers(build(parse_pattern("A AS x ; (B AS y)+ FILTER x.v < y.v"))))
     assert automaton.registers == {"$1"}

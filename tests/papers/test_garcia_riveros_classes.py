@@ -8,7 +8,7 @@ import pytest
 
 from ensue.automata import predicates
 from ensue.automata.build import build
-from ensue.automata.liveness import pruned, shared
+from ensue.automata.liveness import pruned, with_shared_registers
 from ensue.automata.model import Automaton, Builder, Label
 from ensue.automata.predicates import ALWAYS, Guard, TypeIs, conjunction
 from ensue.automata.registers import Since, Store
@@ -64,7 +64,7 @@ def is_deterministic(a: Automaton) -> bool:
 
 
 def made(text: str) -> Automaton:
-    return pruned(shared(build(parse_pattern(text))))
+    return pruned(with_shared_registers(build(parse_pattern(text))))
 
 
 def test_example_5_1_determinism():

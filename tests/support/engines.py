@@ -7,7 +7,7 @@ from typing import Any
 
 from membership import ComplexEvent
 
-from ensue.data.complex_events import ComplexEvents, joined
+from ensue.data.complex_events import ComplexEvents, concatenated
 from ensue.data.events import EventStream
 from ensue.engines.deadlines import DeadlineEngine
 from ensue.engines.finishing import finished
@@ -92,4 +92,4 @@ def run_in_pieces(plan: Plan, stream: EventStream, rng: Random) -> list[ComplexE
             state = runner.save()
             runner = _runner(plan, stream.tick)
             runner.load(state)
-    return found_events(joined(found, plan.final_marks))
+    return found_events(concatenated(found, plan.final_marks))

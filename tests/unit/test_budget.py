@@ -209,7 +209,7 @@ def test_what_is_released_is_free() -> None:
     holder.hold(Large.MATCHES, 100 * MEGABYTE, 1)
     holder.hold(Large.MATCHES, 0, 0)
     budget.holder().hold(Large.OPEN, 100 * MEGABYTE, 1)
-    assert budget.anew().left > 110 * MEGABYTE
+    assert budget.unspent().left > 110 * MEGABYTE
 
 
 @pytest.mark.parametrize("error", [MemoryError("Unable to allocate 1 TiB"), pa.ArrowMemoryError("malloc of 1 TiB")])
@@ -220,13 +220,16 @@ def test_no_other_memory_error_is_seen(error: Exception) -> None:
         pytest.raises(
             EngineError, match="the process got no more memory, though the query may take 128 MB; most of it"
         ),
-        budget.telling(),
+        budget.explaining_memory_errors(),
     ):
         raise error
 
 
 def test_a_column_that_is_too_long_is_told() -> None:
-    with pytest.raises(EngineError, match="larger than an Arrow array can be"), Budget(GIGABYTE).telling():
+    with (
+        pytest.raises(EngineError, match="larger than an Arrow array can be"),
+        Budget(GIGABYTE).explaining_memory_errors(),
+    ):
         raise pa.ArrowCapacityError("array cannot contain more than 2147483646 bytes")
 
 

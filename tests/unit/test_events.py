@@ -19,7 +19,7 @@ import ensue
 from ensue import DataError
 from ensue.data.events import read_events
 from ensue.data.sources import read_table
-from ensue.results.gathering import taken
+from ensue.results.gathering import values_at
 
 ROWS = [{"time": 1, "type": "A", "v": 7}, {"time": 2, "type": "B", "v": 8}, {"time": 5, "type": "A", "v": 9}]
 TABLE = pa.Table.from_pylist(ROWS)
@@ -570,7 +570,7 @@ def test_values_of_a_column_in_chunks():
     columns = [pa.chunked_array(chunks), pa.chunked_array([c.dictionary_encode() for c in chunks])]
     for column in columns:
         for places in ([], [5], [0, 1, 4, 5], [5, 0, 2, 2, 1, 4, 0], list(range(6))):
-            found = taken(column, np.array(places, dtype=np.int64))
+            found = values_at(column, np.array(places, dtype=np.int64))
             assert found.to_pylist() == [column[i].as_py() for i in places]
             assert found.type == column.type
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from ensue.kernels.gather import gathered
-from ensue.results.gathering import taken
+from ensue.results.gathering import values_at
 
 ROWS = 20_000
 RNG = np.random.default_rng(7)
@@ -46,7 +46,7 @@ def in_chunks(column: pa.Array, begins: list[int]) -> pa.ChunkedArray:
 @pytest.mark.parametrize("column", COLUMNS)
 def test_the_values_are_those_at_the_positions(column: str, order: str, cuts: str) -> None:
     chunked = in_chunks(COLUMNS[column], CUTS[cuts])
-    found = taken(chunked, ORDERS[order])
+    found = values_at(chunked, ORDERS[order])
     assert found.type == chunked.type
     assert found.equals(pa.chunked_array([COLUMNS[column].take(pa.array(ORDERS[order]))]))
 

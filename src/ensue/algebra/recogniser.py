@@ -10,7 +10,7 @@ from ensue.automata.build import and_ as intersection
 from ensue.automata.build import apart, build, or_, project, sequence
 from ensue.automata.build import iteration as iteration_
 from ensue.automata.build.limits import MAX_PREDICATES
-from ensue.automata.liveness import pruned, shared
+from ensue.automata.liveness import pruned, with_shared_registers
 from ensue.automata.model import NO_MARKS, UNMARKED, Automaton, Builder
 from ensue.automata.predicates import cells, implied, machines_of, predicates_of
 from ensue.automata.registers import Clear, conditions_of, writes_of
@@ -28,7 +28,7 @@ class Recogniser:
     @classmethod
     def of(cls, pattern: str) -> Recogniser:
         """Accepts the streams that, from the first event to the last, are one complex event of the pattern."""
-        automaton = pruned(shared(build(parse_pattern(pattern))))
+        automaton = pruned(with_shared_registers(build(parse_pattern(pattern))))
         if machines_of(predicates_of(t.guard for t in automaton.transitions)):
             raise EngineError("a selector inside a pattern depends on earlier events: it has no automaton of its own")
         return cls(project.construct(automaton, NO_MARKS))

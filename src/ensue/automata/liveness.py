@@ -34,18 +34,20 @@ _NONE: Registers = frozenset()
 
 
 @dataclass(frozen=True)
-class Memory:
+class RegisterLiveness:
     """For each state: the registers that are live in it, and those that every path to it has stored in."""
 
     live: Mapping[int, Registers]
     stored: Mapping[int, Registers]
 
 
-def analysed(automaton: Automaton) -> Memory:
-    return Memory(_live(automaton), _stored(automaton))
+def register_liveness(automaton: Automaton) -> RegisterLiveness:
+    return RegisterLiveness(_live(automaton), _stored(automaton))
 
 
-def shared(automaton: Automaton, is_float: Callable[[ast.Expression], bool] = lambda _: False) -> Automaton:
+def with_shared_registers(
+    automaton: Automaton, is_float: Callable[[ast.Expression], bool] = lambda _: False
+) -> Automaton:
     """The automaton with one register in place of several that always store the same values.
 
     `x.id = y.id AND x.id = z.id` compares twice with the same value. Two such registers stay separate if only one of
@@ -169,7 +171,7 @@ def _after(before: Registers, actions: Iterable[Action]) -> Registers:
     return (before - cleared) | stored
 
 
-def longest_asked(automaton: Automaton, register: Register) -> dict[int, Since | None]:
+def longest_time_checked(automaton: Automaton, register: Register) -> dict[int, Since | None]:
     """For each state: the check of the time since the register that allows the longest time to runs from there.
 
     It is None if a run from the state may end, or overwrite the register, before it checks that time, or if the check
@@ -210,10 +212,10 @@ def _longer(a: Since | None, b: Since | None) -> Since | None:
         return None
     assert a.interval.high is not None
     assert b.interval.high is not None
-    return max(a, b, key=allowed)
+    return max(a, b, key=longest_allowed)
 
 
-def allowed(asked: Since) -> tuple[Fraction, bool, str]:
+def longest_allowed(asked: Since) -> tuple[Fraction, bool, str]:
     """The sort key of a check of time: the longest time that it allows."""
     assert asked.interval.high is not None
     return asked.interval.high.duration.nanoseconds(), asked.interval.high.inclusive, str(asked)

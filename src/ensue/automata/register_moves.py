@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-from ensue.automata.liveness import Registers, allowed, analysed, longest_asked
+from ensue.automata.liveness import Registers, longest_allowed, longest_time_checked, register_liveness
 from ensue.automata.model import Automaton
 from ensue.automata.registers import (
     Actions,
@@ -28,7 +28,7 @@ from ensue.automata.registers import (
 _NONE: Registers = frozenset()
 
 
-class Kind(IntEnum):
+class MoveKind(IntEnum):
     """What a move does with the runs of a tree."""
 
     PASS = 0  # keeps the tree unchanged
@@ -39,10 +39,10 @@ class Kind(IntEnum):
 
 
 @dataclass(frozen=True)
-class RunsTaken:
+class RunHandling:
     """How a move handles the runs of its source."""
 
-    kind: Kind
+    kind: MoveKind
     bound: int  # the number of leading registers on which the checks bound the runs
     live: Registers  # the registers that are live after the move
     lost: Since | None  # a check of the first clock; runs of the target that fail it can never end
@@ -52,27 +52,29 @@ class RegisterMoves:
     """Decides for moves between sets of states how they handle runs."""
 
     def __init__(self, automaton: Automaton, actions: Sequence[Actions]) -> None:
-        self._memory = analysed(automaton)
-        self._asked = {r: longest_asked(automaton, r) for r in sorted(automaton.registers)}
+        self._memory = register_liveness(automaton)
+        self._asked = {r: longest_time_checked(automaton, r) for r in sorted(automaton.registers)}
         equal = {c.register for a in actions for c in comparisons_of(a) if _is_equality(c)}
         #: All registers, in the order of the trees' keys.
         self.registers: list[Register] = sorted(automaton.registers, key=lambda r: (r not in equal, len(r), r))
 
-    def taken(self, source: frozenset[int], target: frozenset[int], actions: Actions, *, marks: bool) -> RunsTaken:
+    def handling_of(
+        self, source: frozenset[int], target: frozenset[int], actions: Actions, *, marks: bool
+    ) -> RunHandling:
         """How a move handles its runs. An empty source means runs that start, an empty target runs that end."""
         had, live = self._live(source), self._live(target)
         comparisons = comparisons_of(actions)
         replaced = {w.register for w in writes_of(actions) if not isinstance(w, Store) or w.keep is Keep.NEW}
         bound = self._bound(comparisons, had, self._stored(source))
         if not marks and not actions and live == had and target:
-            kind = Kind.PASS
+            kind = MoveKind.PASS
         elif live & had - replaced:
-            kind = Kind.MERGE if not bound and self._stay_in_order(live, had, replaced, actions) else Kind.EACH
+            kind = MoveKind.MERGE if not bound and self._stay_in_order(live, had, replaced, actions) else MoveKind.EACH
         else:
             decided = set(self.registers[:bound])
             settled = all(c.register in decided for c in comparisons) and not formulas_of(actions)
-            kind = Kind.UNION if settled else Kind.SIFT
-        return RunsTaken(kind, bound, live, self._lost(target, live))
+            kind = MoveKind.UNION if settled else MoveKind.SIFT
+        return RunHandling(kind, bound, live, self._lost(target, live))
 
     def _lost(self, target: frozenset[int], live: Registers) -> Since | None:
         """The check that all runs of the target will make on the first register of their keys, if it is a clock."""
@@ -80,7 +82,7 @@ class RegisterMoves:
         if first is None or first not in self._stored(target):
             return None
         asked = [self._asked[first].get(s) for s in target]
-        return None if any(a is None for a in asked) else max((a for a in asked if a is not None), key=allowed)
+        return None if any(a is None for a in asked) else max((a for a in asked if a is not None), key=longest_allowed)
 
     def _stay_in_order(self, live: Registers, had: Registers, replaced: set[Register], actions: Actions) -> bool:
         """Whether the runs stay in the order of their keys when their register contents change.
@@ -128,10 +130,10 @@ def slow_moves(automaton: Automaton) -> list[str]:
     for t in automaton.transitions:
         ends = frozenset() if t.target in automaton.finals else frozenset({t.target})
         source = frozenset() if t.source == 0 else frozenset({t.source})
-        move = moves.taken(source, ends, t.actions, marks=bool(t.marks))
-        carried = move.kind in (Kind.EACH, Kind.MERGE) and not all(
+        move = moves.handling_of(source, ends, t.actions, marks=bool(t.marks))
+        carried = move.kind in (MoveKind.EACH, MoveKind.MERGE) and not all(
             r in moves.registers[: move.bound] for r in move.live
         )
-        if carried or move.kind is Kind.SIFT:
+        if carried or move.kind is MoveKind.SIFT:
             found[", ".join(sorted(t.marks)) or "an event between"] = None
     return list(found)

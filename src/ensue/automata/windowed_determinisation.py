@@ -21,7 +21,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ensue.automata.deterministic import Copy, DeterministicAutomaton, Outcomes, Step, Write, register, values_of
-from ensue.automata.liveness import analysed
+from ensue.automata.liveness import register_liveness
 from ensue.automata.model import Automaton, Marks, TooLarge, Transition
 from ensue.automata.predicates import ALWAYS, Guard, conjunction, implied, predicates_of
 from ensue.automata.registers import Condition, Keep, Register, Store, conditions_of, writes_of
@@ -98,7 +98,7 @@ class _Construction:
         self._window = window
         self._consuming = consuming
         self._values = values_of(stores)
-        self._live = analysed(p).live
+        self._live = register_liveness(p).live
         self._to_end = _to_end(p)
 
     def run(self, most: int) -> DeterministicAutomaton:

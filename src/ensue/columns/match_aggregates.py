@@ -13,7 +13,7 @@ from ensue.data.complex_events import Marks, Positions
 from ensue.data.events import integers
 from ensue.language import ast
 from ensue.language.printer import print_expression
-from ensue.logic.scope import named_in
+from ensue.logic.scope import attribute_variables
 
 #: The values of an attribute at some positions.
 ValuesAt = Callable[[str, Positions], pa.Array]
@@ -28,7 +28,7 @@ def aggregated(e: ast.Call, marks_of: Callable[[str], Marks], values_at: ValuesA
     (argument,) = e.arguments
     if isinstance(argument, ast.Name):
         return integers(np.diff(marks_of(argument.name).offsets))
-    marks = {x: marks_of(x) for x in sorted(named_in(argument))}
+    marks = {x: marks_of(x) for x in sorted(attribute_variables(argument))}
     variable = next((x for x, m in marks.items() if not _is_single(m)), next(iter(marks)))
     if e.function in ("first", "last"):
         marks[variable] = _only(e.function, marks[variable])

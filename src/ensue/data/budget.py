@@ -88,7 +88,7 @@ class Budget:
         """What one engine, or one thread, holds of it."""
         return Holder(self)
 
-    def anew(self) -> Budget:
+    def unspent(self) -> Budget:
         """The same budget with nothing held."""
         return Budget(self._given, self._advice, whose=self._whose)
 
@@ -126,7 +126,7 @@ class Budget:
         return [f"memory='{shown_size(_rounded_up(enough))}' if the machine has it to spare"]
 
     @contextmanager
-    def telling(self) -> Iterator[None]:
+    def explaining_memory_errors(self) -> Iterator[None]:
         """What NumPy and Arrow say of memory that they do not get, as the one error."""
         try:
             yield

@@ -275,17 +275,17 @@ class ComplexEvents:
         return Marks(before[self.offset], self.position[places])
 
 
-def joined(parts: Iterable[ComplexEvents], sets: Sequence[Variables]) -> ComplexEvents:
+def concatenated(parts: Iterable[ComplexEvents], sets: Sequence[Variables]) -> ComplexEvents:
     """The matches of all parts, one part after the other; all parts must have these sets of variables."""
     return ComplexEvents(tuple(piece for part in parts for piece in part.pieces), sets)
 
 
-def united(found: ComplexEvents) -> ComplexEvents:
+def merged_by_end(found: ComplexEvents) -> ComplexEvents:
     """Merges the matches of each end into one, with the earliest start and every event that one of them marks, once.
 
     The matches must be in the order of their ends. The result does not say which variables mark an event.
 
-    >>> found = united(ComplexEvents.of([(0, 2, [("x", 0), ("y", 2)]), (1, 2, [("x", 1), ("y", 2)])]))
+    >>> found = merged_by_end(ComplexEvents.of([(0, 2, [("x", 0), ("y", 2)]), (1, 2, [("x", 1), ("y", 2)])]))
     >>> found.start.tolist(), found.end.tolist(), found.position.tolist()
     ([0], [2], [0, 1, 2])
     """

@@ -118,15 +118,15 @@ def _read(places: list[list[Any]], data: memoryview) -> Iterator[tuple[str, Any]
         yield name, table_of(own) if type_ == "table" else np.frombuffer(own, _TYPES[type_]).reshape(shape)
 
 
-def put_under(name: str, parts: Mapping[str, Any]) -> Parts:
+def prefixed(name: str, parts: Mapping[str, Any]) -> Parts:
     """The parts of an inner layer, with `name` as a prefix, so that they fit among the parts of the outer layer.
 
-    >>> put_under("engine", {"position": 7})
+    >>> prefixed("engine", {"position": 7})
     {'engine/position': 7}
     """
     return {f"{name}/{part}": value for part, value in parts.items()}
 
 
-def taken_from(name: str, parts: Mapping[str, Any]) -> Parts:
-    """The parts that `put_under` put under this name."""
+def unprefixed(name: str, parts: Mapping[str, Any]) -> Parts:
+    """The parts that `prefixed` put under this name."""
     return {part.removeprefix(f"{name}/"): value for part, value in parts.items() if part.startswith(f"{name}/")}

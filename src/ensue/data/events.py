@@ -37,7 +37,7 @@ class EventStream:
     tick: int | None  # nanoseconds of one step of `times`; None if the unit is not known
     time_column: pa.ChunkedArray  # the times that start_time and end_time show
     #: The results of predicates of the plan that were evaluated before the events came here: bit `k` is predicate `k`.
-    words: npt.NDArray[np.uint64] | None = None
+    predicate_bits: npt.NDArray[np.uint64] | None = None
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
@@ -63,7 +63,7 @@ class EventStream:
             None if self.ticks is None else self.ticks[start : start + length],
             self.tick,
             self.time_column.slice(start, length),
-            None if self.words is None else self.words[start : start + length],
+            None if self.predicate_bits is None else self.predicate_bits[start : start + length],
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ensue.data.budget import Budget, Large
-from ensue.data.complex_events import ComplexEvents, Variables, joined
+from ensue.data.complex_events import ComplexEvents, Variables, concatenated
 
 
 class Collected:
@@ -28,9 +28,9 @@ class Collected:
             self.add(part)
         return self
 
-    def joined(self, sets: Sequence[Variables]) -> ComplexEvents:
+    def concatenated(self, sets: Sequence[Variables]) -> ComplexEvents:
         """One part after the other; all of several have these sets of variables."""
-        return self._parts[0] if len(self._parts) == 1 else joined(self._parts, sets)
+        return self._parts[0] if len(self._parts) == 1 else concatenated(self._parts, sets)
 
     def release(self) -> None:
         """They are kept elsewhere by now."""

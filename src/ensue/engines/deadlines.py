@@ -18,8 +18,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ensue.data.budget import Budget, Large
-from ensue.data.complex_events import ComplexEvents, Piece, joined
-from ensue.data.envelope import Parts, put_under, taken_from
+from ensue.data.complex_events import ComplexEvents, Piece, concatenated
+from ensue.data.envelope import Parts, prefixed, unprefixed
 from ensue.data.events import EventStream, integers, one_chunk
 from ensue.data.partitions import Codes, key_codes
 from ensue.engines.collected import Collected
@@ -88,7 +88,7 @@ class _Waiting:
     def with_more(self, new: _Waiting) -> _Waiting:
         """These and those that have ended since."""
         return _Waiting(
-            joined([self.found, new.found], new.found.sets),
+            concatenated([self.found, new.found], new.found.sets),
             np.concatenate([self.times, new.times]),
             pa.concat_tables([self.keys, new.keys]),
         )
@@ -141,7 +141,7 @@ class Deadlines:
     def take_parts(self, parts: Iterable[ComplexEvents], events: EventStream) -> ComplexEvents:
         """As `take`, of matches that come in parts."""
         found = Collected(self._budget, Large.WAITING).add_all(parts)
-        due = self.take(found.joined(self._sets), events)
+        due = self.take(found.concatenated(self._sets), events)
         found.release()
         return due
 
@@ -230,11 +230,11 @@ class DeadlineEngine:
         return np.unique(np.concatenate([self._engine.referenced(), self._deadlines.positions]))
 
     def save(self) -> Parts:
-        return {**put_under("engine", self._engine.save()), **put_under("deadlines", self._deadlines.save())}
+        return {**prefixed("engine", self._engine.save()), **prefixed("deadlines", self._deadlines.save())}
 
     def load(self, parts: Parts) -> None:
-        self._engine.load(taken_from("engine", parts))
-        self._deadlines.load(taken_from("deadlines", parts))
+        self._engine.load(unprefixed("engine", parts))
+        self._deadlines.load(unprefixed("deadlines", parts))
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ensue.data.budget import Budget, Large
-from ensue.data.complex_events import ComplexEvents, united
+from ensue.data.complex_events import ComplexEvents, merged_by_end
 from ensue.data.events import EventStream
 from ensue.engines.judging import satisfying
 from ensue.language import ast
@@ -37,7 +37,7 @@ def finished(
         budget.check(Large.JUDGED, _COPIES * found.nbytes, len(found))
     if plan is not None and judged:
         found = _judged(found, plan, events, budget)
-    return united(found) if mode is Mode.UNION else found
+    return merged_by_end(found) if mode is Mode.UNION else found
 
 
 def _judged(found: ComplexEvents, plan: Plan, events: EventStream, budget: Budget) -> ComplexEvents:

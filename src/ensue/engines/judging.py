@@ -16,7 +16,7 @@ from ensue.data.complex_events import ComplexEvents, Marks
 from ensue.data.events import EventStream, integers, one_chunk
 from ensue.language import ast
 from ensue.language.printer import print_expression
-from ensue.logic.scope import aggregates_of, chosen_of, without_aggregates
+from ensue.logic.scope import aggregates_of, chosen_variables, without_aggregates
 
 Positions = npt.NDArray[np.int64]
 #: So many choices of events are judged at a time, and no match that has more than so many in all: that takes minutes.
@@ -45,7 +45,7 @@ def _holds(
     aggregates = {print_expression(a): aggregated(a, found.marks, values_at) for a in aggregates_of(condition)}
     terms = {print_expression(a): a for a in ast.find(without_aggregates(condition), ast.Attribute)}
     kept = np.ones(len(found), dtype=np.bool_)
-    for of_match, chosen in _choices(found, sorted(chosen_of(condition)), budget):
+    for of_match, chosen in _choices(found, sorted(chosen_variables(condition)), budget):
         columns = {text: values_at(a.name, chosen[a.variable]) for text, a in terms.items()}
         columns |= {text: values.take(integers(of_match)) for text, values in aggregates.items()}
         good = holds(named_by_text(condition), columns, len(of_match))

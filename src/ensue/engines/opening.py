@@ -25,8 +25,8 @@ def opened(
 ) -> Engine:
     """The engine at the beginning of a stream; `tick` is the nanoseconds of one step of its times.
 
-    `given` are the predicates that come evaluated with the events (`EventStream.words`). The reference tells its
-    `progress` through the partitions of a batch. With `passing`, no part of the matches is held for longer than it
+    `given` are the predicates that come evaluated with the events (`EventStream.predicate_bits`). The reference tells
+    its `progress` through the partitions of a batch. With `passing`, no part of the matches is held for longer than it
     takes to hand it on, so that they may be more in all than the `budget` holds.
     """
     budget = budget or Budget()

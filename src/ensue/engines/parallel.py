@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ensue.data.budget import Large
-from ensue.data.complex_events import ComplexEvents, joined
+from ensue.data.complex_events import ComplexEvents, concatenated
 from ensue.data.events import EventStream
 from ensue.engines.collected import Collected
 from ensue.kernels.delivery import delivery_of
@@ -66,12 +66,12 @@ def _shared_out(work: Work, plan: Plan) -> ComplexEvents:
             events = reader.read(stream.slice(start, batch), start) if start < len(stream) else None
             if stepping:
                 parts = [s.result() for s in stepping]
-                found.add(_by_end([p.joined(plan.final_marks) for p in parts], work, plan))
+                found.add(_by_end([p.concatenated(plan.final_marks) for p in parts], work, plan))
                 for part in parts:
                     part.release()
                 work.tell(start)
             stepping = [pool.submit(_stepped, e, events, work) for e in evaluators] if events is not None else []
-    return found.joined(plan.final_marks)
+    return found.concatenated(plan.final_marks)
 
 
 def _stepped(evaluator: Evaluator, events: Batch, work: Work) -> Collected:
@@ -84,7 +84,7 @@ _COPIES = 3
 
 def _by_end(shares: list[ComplexEvents], work: Work, plan: Plan) -> ComplexEvents:
     """All matches with one end are of one partition, so of one thread: a stable sort keeps their order."""
-    together = joined(shares, plan.final_marks)
+    together = concatenated(shares, plan.final_marks)
     work.budget.check(Large.MATCHES, _COPIES * together.nbytes, len(together))
     return together.in_order(np.argsort(together.end, kind="stable"))
 
@@ -143,7 +143,7 @@ def _sliced(work: Work, plan: Plan, slices: list[_Slice]) -> ComplexEvents:
                 found.add(work.finished(matches))
             done[number] = start + len(events) - part.warm
             work.tell(sum(done))
-        return found.joined(plan.final_marks)
+        return found.concatenated(plan.final_marks)
 
     with ThreadPoolExecutor(len(slices)) as pool:
-        return joined(list(pool.map(run_slice, range(len(slices)))), plan.final_marks)
+        return concatenated(list(pool.map(run_slice, range(len(slices)))), plan.final_marks)

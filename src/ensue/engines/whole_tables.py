@@ -81,7 +81,7 @@ def evaluate_table(
     if found is not None:
         return found
     parts = work.collected().add_all(evaluate_in_batches(work))
-    return parts.joined([] if choice.plan is None else choice.plan.final_marks)
+    return parts.concatenated([] if choice.plan is None else choice.plan.final_marks)
 
 
 def evaluate_in_batches(work: Work) -> Iterator[ComplexEvents]:

@@ -19,7 +19,7 @@ from ensue.logic.scope import bindings
 from ensue.plan import Plan
 from ensue.plan.choice import Choice
 from ensue.plan.detector_automaton import deterministic
-from ensue.rewrite import Step
+from ensue.rewrite import RewriteStep
 
 
 def explain(choice: Choice, *, verbose: bool = False, more: Mapping[str, list[str]] | None = None) -> str:
@@ -61,7 +61,7 @@ def explain_deterministic(checked: Checked) -> str:
     return section("deterministic", [size, *print_deterministic(automaton)])
 
 
-def _formulas(steps: Sequence[Step]) -> list[str]:
+def _formulas(steps: Sequence[RewriteStep]) -> list[str]:
     """The formula as written, and after each rule that changed its text."""
     texts = [(step.rule, print_pattern(step.parts.formula)) for step in steps]
     shown = [texts[0], *(after for before, after in itertools.pairwise(texts) if after[1] != before[1])]

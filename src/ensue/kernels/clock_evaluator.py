@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ensue.automata.liveness import longest_asked
+from ensue.automata.liveness import longest_time_checked
 from ensue.kernels import clock_advance, evaluate, waiting_lists
 from ensue.kernels.arena import NOTHING, Arena, new_arena
 from ensue.kernels.clock_advance import ClockStack
@@ -24,7 +24,7 @@ class ClockEvaluator(Evaluator):
     def _prepare(self, tick: int | None) -> tuple[Arena, ClockPrograms]:
         self._clock = ClockPrograms(self.plan.automaton, self.plan.actions)
         (clock,) = self.plan.automaton.registers
-        asked = longest_asked(self.plan.automaton, clock)
+        asked = longest_time_checked(self.plan.automaton, clock)
         #: How long after its reset something may come of a run in a state.
         self._lasts = {state: longest_ticks(a.interval, tick) for state, a in asked.items() if a is not None}
         self._pending = ClockStack(*(np.empty(256, dtype=np.int64) for _ in ClockStack._fields))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ensue.automata.determinize import Configuration, Program
-from ensue.automata.liveness import analysed
+from ensue.automata.liveness import register_liveness
 from ensue.automata.model import Automaton
 from ensue.automata.registers import Actions, conditions_of, writes_of
 from ensue.automata.timing.one_clock import has_lower_bounds
@@ -27,7 +27,7 @@ class ClockPrograms:
     """Notes, for each move of a program, what it asks of the clock."""
 
     def __init__(self, automaton: Automaton, actions: Sequence[Actions]) -> None:
-        live = analysed(automaton).live
+        live = register_liveness(automaton).live
         self._waiting = {state for state, registers in live.items() if registers}
         self._lower = has_lower_bounds(automaton)
         checks = list(dict.fromkeys(c for a in actions for c in conditions_of(a)))

@@ -72,7 +72,7 @@ class RegisterPrograms:
         self.most_reports = max(self.most_reports, len(program.reported))
 
     def _step(self, move: Move, source: Subset, target: Subset) -> tuple[int, int, int, int, int, int]:
-        taken = self._taking.taken(source, target, self._actions[move.action], marks=bool(move.mark))
+        taken = self._taking.handling_of(source, target, self._actions[move.action], marks=bool(move.mark))
         live = sum(1 << self._number[r] for r in taken.live)
         lost = (-1, -1) if taken.lost is None else (self._number[taken.lost.register], self.checks.index(taken.lost))
         return move.action, taken.kind, taken.bound, live, *lost

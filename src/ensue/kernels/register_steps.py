@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 
 from numba import njit
 
-from ensue.automata.register_moves import Kind
+from ensue.automata.register_moves import MoveKind
 from ensue.kernels.arena import CHILD, MARK_BITS, NOTHING, REST, USED, added_to, alive, new_cell, new_start, own_list
 from ensue.kernels.formulas import Formulas, holds
 from ensue.kernels.jit import kernel
 from ensue.kernels.value_trees import LEAST, NODES_A_CALL, UNSET, between, compare, fork, new_tree, put, weight
 
 # How a move takes the runs of its source, as plain integers.
-PASS, UNION, SIFT, EACH, MERGE = map(int, Kind)
+PASS, UNION, SIFT, EACH, MERGE = map(int, MoveKind)
 # Which value stays where one is stored already.
 KEEP_NEW, KEEP_LEAST, KEEP_GREATEST, KEEP_NONE = 0, 1, 2, 3
 #: Where no runs were selected yet.

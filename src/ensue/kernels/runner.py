@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ensue.automata.build.project import HIDDEN
 from ensue.automata.determinize import MOST_STATES, Determinizer, TooManyStates
 from ensue.data.budget import Budget, Large
-from ensue.data.complex_events import ComplexEvents, joined
+from ensue.data.complex_events import ComplexEvents, concatenated
 from ensue.data.envelope import Parts
 from ensue.data.events import EventStream, one_chunk
 from ensue.kernels import evaluate
@@ -74,7 +74,7 @@ class Reader:
         """The events as a batch whose first one has the position `base`."""
         self._latest = (events, base)
         keys = self._encode(events, None) if self.keys.attributes and self.classifier.needs_keys else None
-        codes, class_of = self.classifier.classify(events.table, one_chunk(events.types), keys, events.words)
+        codes, class_of = self.classifier.classify(events.table, one_chunk(events.types), keys, events.predicate_bits)
         times = events.times if self._timed else _NOTHING
         busy = None if self._counted else self._busy(codes, class_of, times, base)
         kept = None
@@ -206,7 +206,7 @@ class Evaluator:
 
     def step(self, batch: Batch, report_from: int = 0) -> ComplexEvents:
         """The matches that end in the batch, at the position `report_from` or later."""
-        return joined(self.parts(batch, report_from), self.plan.marks)
+        return concatenated(self.parts(batch, report_from), self.plan.marks)
 
     def parts(self, batch: Batch, report_from: int = 0) -> Iterator[ComplexEvents]:
         """The same in parts, as many matches at a time as one buffer holds; all of them must be asked for."""
@@ -434,8 +434,8 @@ def evaluator_of(
 class Runner:
     """One query over one stream that arrives in batches. `push` gives the matches that end in each.
 
-    `given`: the bits of the predicates that come evaluated with the events, in `EventStream.words`. With `union` the
-    matches of an end are found as one, which has all their events; a `delivery` says that, and more.
+    `given`: the bits of the predicates that come evaluated with the events, in `EventStream.predicate_bits`. With
+    `union` the matches of an end are found as one, which has all their events; a `delivery` says that, and more.
     """
 
     def __init__(
@@ -458,7 +458,7 @@ class Runner:
 
     def push(self, events: EventStream) -> ComplexEvents:
         """The matches that end in these events, which follow those of earlier calls."""
-        return joined(self.parts(events), self.plan.marks)
+        return concatenated(self.parts(events), self.plan.marks)
 
     def parts(self, events: EventStream) -> Iterator[ComplexEvents]:
         """The same in parts, as many matches at a time as one buffer holds; all of them must be asked for."""

@@ -11,10 +11,10 @@ from ensue.logic.scope import (
     Bindings,
     aggregated_in,
     aggregates_of,
+    attribute_variables,
     bindings,
     has_rounds,
     is_aggregate,
-    named_in,
     parts,
     singles,
     without_aggregates,
@@ -197,7 +197,7 @@ def aggregate_problems(e: ast.Call, known: Bindings) -> Iterator[Problem]:
         yield from expression_problems(argument, AGGREGATE)
         for inner in aggregates_of(argument):
             yield problem(inner, "an aggregate cannot be inside another aggregate")
-        used = {x for x in named_in(argument) if x in known}
+        used = {x for x in attribute_variables(argument) if x in known}
     sets = sorted(x for x in used if not known[x])
     if used and not sets:
         x = sorted(used)[0]
@@ -205,5 +205,5 @@ def aggregate_problems(e: ast.Call, known: Bindings) -> Iterator[Problem]:
         yield problem(e, f"'{x}' stands for one event, so there is nothing to aggregate", hint)
     elif len(sets) > 1:
         yield problem(e, f"an aggregate runs over one set of events, not over {listed(sets)}")
-    elif not used and not named_in(argument):
+    elif not used and not attribute_variables(argument):
         yield problem(e, f"{e.function} needs an attribute of a variable to aggregate")

@@ -6,7 +6,7 @@ from collections.abc import Container
 from dataclasses import dataclass
 
 from ensue.language import ast
-from ensue.logic.scope import aggregates_of, always_marked, bindings, chosen_of, lasts_in, variables_of
+from ensue.logic.scope import aggregates_of, always_marked, bindings, chosen_variables, last_of_names, variables_of
 
 #: Conjunctive normal form can be exponentially long; no query that a person writes comes near this limit.
 MAX_CLAUSES = 200
@@ -45,7 +45,7 @@ def clauses_of(p: ast.Filter) -> list[Clause]:
     own = bindings(p.body)
     clauses = [_merged(c) for c in _conjunctive(p.condition, own, negated=False)]
     # If a variable marks nothing, the whole filter holds: the part "FALSE for each of its events" expresses this.
-    may_be_empty = chosen_of(p.condition) - always_marked(p.body)
+    may_be_empty = chosen_variables(p.condition) - always_marked(p.body)
     return [c | {Part(x, _FALSE) for x in may_be_empty - {part.variable for part in c}} for c in clauses]
 
 
@@ -80,7 +80,7 @@ def _part(e: ast.Expression, own: Container[str], negated: bool) -> Part:
     variables = variables_of(e)
     if aggregates_of(e):
         raise NotUnary(e, "an aggregate in a filter")
-    if lasts_in(e):
+    if last_of_names(e):
         raise NotUnary(e, "LASTOF")
     if len(variables) != 1:
         what = "a condition that relates several events" if variables else "a condition that concerns no event"

@@ -18,9 +18,9 @@ from ensue.logic.scope import (
     aggregates_of,
     always_marked,
     bindings,
-    chosen_of,
+    chosen_variables,
     last_of,
-    lasts_in,
+    last_of_names,
     singles,
     variables_of,
 )
@@ -78,7 +78,7 @@ def fits_a_register(e: ast.Expression, typing: Typing, operator: str) -> bool:
 
 def is_plain(e: ast.Expression) -> bool:
     """Whether the expression has no look-back, no LASTOF, and nothing that uses a whole set at once."""
-    return not (any(ast.find(e, ast.Each)) or looks_back(e) or lasts_in(e) or aggregates_of(e))
+    return not (any(ast.find(e, ast.Each)) or looks_back(e) or last_of_names(e) or aggregates_of(e))
 
 
 def chains(body: ast.Pattern) -> tuple[ast.Pattern, list[Comparison], list[ast.Expression]]:
@@ -118,7 +118,7 @@ def _chains(e: ast.Expression, body: ast.Pattern) -> bool:
     if aggregates_of(e) or looks_back(e) or any(ast.find(e, ast.Each)):
         return False
     return any(
-        lasts_in(e) == {last_of(y)} and (variables_of(e) - {y, last_of(y)}).isdisjoint(bindings(body))
+        last_of_names(e) == {last_of(y)} and (variables_of(e) - {y, last_of(y)}).isdisjoint(bindings(body))
         for y in singles(body)
     )
 
@@ -139,8 +139,10 @@ def can_be_split(p: ast.Filter) -> bool:
     The two may differ where a chosen variable marks nothing, because then a filter holds as a whole.
     """
     conjuncts = conjuncts_of(p.condition)
-    chosen = chosen_of(p.condition)
-    return chosen & bindings(p.body).keys() <= always_marked(p.body) or all(chosen_of(c) == chosen for c in conjuncts)
+    chosen = chosen_variables(p.condition)
+    return chosen & bindings(p.body).keys() <= always_marked(p.body) or all(
+        chosen_variables(c) == chosen for c in conjuncts
+    )
 
 
 def split(p: ast.Filter) -> tuple[list[Comparison], list[ast.Expression], ast.Filter | None]:

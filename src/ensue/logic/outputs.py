@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ensue.data.schema import ValueType
 from ensue.errors import Span
 from ensue.language import ast
-from ensue.logic.scope import bindings, named_in
+from ensue.logic.scope import attribute_variables, bindings
 from ensue.logic.types import Typing
 
 
@@ -52,7 +52,7 @@ def projected(columns: tuple[Output, ...]) -> frozenset[str]:
     """The variables that the items use: complex events that agree on them are the same result."""
     used: set[str] = set()
     for column in columns:
-        used |= named_in(column.expression)
+        used |= attribute_variables(column.expression)
         used |= {n.name for n in ast.find(column.expression, ast.Name)}
     return frozenset(used)
 

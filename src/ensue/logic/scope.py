@@ -125,13 +125,13 @@ def _needed(p: ast.Pattern) -> frozenset[str]:
     for part, given in parts(p):
         needed |= free(part) - given
     if isinstance(p, ast.Filter):
-        needed |= (named_in(p.condition) | lasts_in(p.condition)) - bindings(p.body).keys()
+        needed |= (attribute_variables(p.condition) | last_of_names(p.condition)) - bindings(p.body).keys()
     if isinstance(p, ast.Iteration) and has_rounds(p):
         needed -= {last_of(y) for y in bindings(p.body)}
     return needed
 
 
-def carried(p: ast.Iteration) -> frozenset[str]:
+def passed_to_next_round(p: ast.Iteration) -> frozenset[str]:
     """The variables `y` whose event is passed from each round to the next, because the body uses `LASTOF(y)`."""
     return frozenset(y for y in singles(p.body) if last_of(y) in free(p.body)) if has_rounds(p) else frozenset()
 
@@ -170,12 +170,12 @@ def last_of(variable: str) -> str:
     return f"\0LASTOF({variable})"
 
 
-def lasts_in(e: ast.Expression) -> frozenset[str]:
+def last_of_names(e: ast.Expression) -> frozenset[str]:
     """The events of previous rounds that an expression uses, as the names that `last_of` gives them."""
     return frozenset(last_of(n.variable) for n in ast.find(e, ast.LastOf))
 
 
-def named_in(e: ast.Expression) -> frozenset[str]:
+def attribute_variables(e: ast.Expression) -> frozenset[str]:
     """The variables that an expression uses as `x.a` or `x[g]`, also inside aggregates."""
     return frozenset(n.variable for n in ast.walk(e) if isinstance(n, ast.Attribute | ast.Each))
 
@@ -190,18 +190,18 @@ def variables_of(e: ast.Expression) -> frozenset[str]:
     ['\\x00LASTOF(x)', 'x']
     """
     whole = {name for a in aggregates_of(e) for name in aggregated_in(a)}
-    return named_in(e) | lasts_in(e) | {f"\0all of {x}" for x in whole}
+    return attribute_variables(e) | last_of_names(e) | {f"\0all of {x}" for x in whole}
 
 
 @lru_cache(maxsize=10_000)
-def chosen_of(e: ast.Expression) -> frozenset[str]:
+def chosen_variables(e: ast.Expression) -> frozenset[str]:
     """The variables that an expression uses one event at a time, as `x.a` or `LASTOF(x).a`.
 
     A filter chooses an event from the set of each of them, so it holds if one of these sets is empty. An aggregate
     uses a whole set, so no event is chosen for it.
     """
     plain = without_aggregates(e)
-    return frozenset(n.variable for n in ast.find(plain, ast.Attribute)) | lasts_in(plain)
+    return frozenset(n.variable for n in ast.find(plain, ast.Attribute)) | last_of_names(plain)
 
 
 def without_aggregates(e: ast.Expression) -> ast.Expression:
@@ -221,12 +221,12 @@ def aggregates_of(e: ast.Expression) -> list[ast.Call]:
 def aggregated_in(aggregate: ast.Call) -> frozenset[str]:
     """The variables that an aggregate uses: the one whose set it runs over, also as a bare name, and single ones."""
     names = (a.name for a in aggregate.arguments if isinstance(a, ast.Name))
-    return frozenset(names).union(*map(named_in, aggregate.arguments))
+    return frozenset(names).union(*map(attribute_variables, aggregate.arguments))
 
 
 def names_in(e: ast.Expression) -> frozenset[str]:
     """All variables that an expression names, for one event at a time or for a whole set."""
-    return named_in(e).union(*map(aggregated_in, aggregates_of(e)))
+    return attribute_variables(e).union(*map(aggregated_in, aggregates_of(e)))
 
 
 _NOTHING = ast.Literal(None, ast.LiteralType.NULL)

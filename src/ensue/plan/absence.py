@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ensue.automata.build import Unsupported, build
-from ensue.automata.liveness import pruned, shared
+from ensue.automata.liveness import pruned, with_shared_registers
 from ensue.automata.predicates import Guard, Predicate, machines_of, predicates_of
 from ensue.language import ast
 from ensue.logic.scope import free, is_atom
@@ -39,7 +39,7 @@ def absence_of(node: ast.NotAfter, consume: ast.Consume) -> Absence:
         raise Unsupported(node, "a deadline for what speaks of the pattern before it")
     if not is_atom(node.absent) or looks_back(node.absent):
         raise Unsupported(node, "a deadline for what depends on several events")
-    automaton = pruned(shared(build(rewrite_pattern(node.absent))))
+    automaton = pruned(with_shared_registers(build(rewrite_pattern(node.absent))))
     guards = tuple(dict.fromkeys(t.guard for t in automaton.transitions))
     if automaton.registers or machines_of(predicates_of(guards)) or {t.source for t in automaton.transitions} > {0}:
         raise Unsupported(node, "a deadline for what depends on several events")

@@ -14,7 +14,7 @@ from ensue.logic.outputs import attributes_shown, attributes_used
 from ensue.logic.window import Window, peel_windows
 from ensue.plan.from_query import plan_query
 from ensue.plan.plan import Plan
-from ensue.rewrite import RULES, UNTIED, Step, rewrite
+from ensue.rewrite import RULES, UNTIED, RewriteStep, rewrite
 from ensue.rewrite.tie_equalities import tied
 
 #: What a user may ask for: `auto` takes the automaton engine where it evaluates the query, and the reference elsewhere.
@@ -29,7 +29,7 @@ class Choice:
     evaluated: Checked  # with the equalities that tie its events as partitions: it has the same matches
     plan: Plan | None
     because: str  # why the reference evaluates it; empty where it does not
-    steps: tuple[Step, ...] = ()  # the query after each rule of rewriting, where it has a plan
+    steps: tuple[RewriteStep, ...] = ()  # the query after each rule of rewriting, where it has a plan
 
     @property
     def engine(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ensue.automata.build import within_time
 from ensue.automata.deterministic import DeterministicAutomaton
-from ensue.automata.liveness import pruned, shared
+from ensue.automata.liveness import pruned, with_shared_registers
 from ensue.automata.model import TooLarge
 from ensue.automata.registers import Store
 from ensue.automata.windowed_determinisation import NotBounded, construct
@@ -38,7 +38,9 @@ def deterministic(checked: Checked) -> DeterministicAutomaton:
     assert window is not None
     automaton = plan.automaton
     if plan.window.time is not None:  # a clock, which the window in events keeps from being needed for ever
-        automaton = pruned(shared(within_time.construct(automaton, ast.Interval(None, plan.window.time))))
+        automaton = pruned(
+            with_shared_registers(within_time.construct(automaton, ast.Interval(None, plan.window.time)))
+        )
     try:
         return construct(automaton, window, consuming=plan.consume is not ast.Consume.NONE)
     except NotBounded as e:

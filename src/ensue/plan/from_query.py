@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ensue.automata.build import Unsupported, build, project, select_, strict
-from ensue.automata.liveness import pruned, shared
+from ensue.automata.liveness import pruned, with_shared_registers
 from ensue.automata.model import NO_MARKS, Automaton, TooLarge
 from ensue.data.schema import Kind, Schema
 from ensue.errors import Problem, ProblemKind, QueryError
@@ -48,7 +48,7 @@ def automaton_of(parts: QueryParts) -> AutomatonSpec:
     query, schema = parts.query, parts.checked.schema
     absence = None if parts.absence is None else absence_of(parts.absence, query.consume)
     window = bounded(parts.window, parts.pattern)
-    built = pruned(shared(build(parts.pattern), _is_float(schema)))
+    built = pruned(with_shared_registers(build(parts.pattern), _is_float(schema)))
     chosen = _chosen(parts, built, limited=window != NO_WINDOW or query.consume is not ast.Consume.NONE)
     # The items project: determinisation then reports once what agrees on the variables that they use.
     shown = projected(parts.checked.outputs)

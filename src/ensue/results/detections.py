@@ -13,7 +13,7 @@ from ensue.data.complex_events import ComplexEvents, Piece
 from ensue.data.events import EventStream
 from ensue.errors import DataError
 from ensue.logic.check import Checked
-from ensue.results.gathering import taken
+from ensue.results.gathering import values_at
 from ensue.results.matches import SHOWN, Rows, count_of
 
 #: How many elements the lists of one Arrow array may have together.
@@ -67,16 +67,16 @@ class Detections(Rows):
         `position` is the position in the stream of the event that ends the match, counted from 0. `took_part` lists the
         positions of the events that took part.
         """
-        with self._budget.telling():
+        with self._budget.explaining_memory_errors():
             return self._table
 
     @cached_property
     def _table(self) -> pa.Table:
         table, times = self._stream.table, self._stream.time_column
-        keys = {k.attribute: taken(table.column(k.attribute), self.end) for k in self._checked.query.partition}
+        keys = {k.attribute: values_at(table.column(k.attribute), self.end) for k in self._checked.query.partition}
         pieces = (p for part in self._found.in_parts(_MOST_IN_LISTS) for p in part.pieces)
         took_part = pa.chunked_array([_lists(p) for p in pieces], pa.list_(pa.int64()))
-        own = (taken(times, self.start), taken(times, self.end), pa.array(self.end), took_part)
+        own = (values_at(times, self.start), values_at(times, self.end), pa.array(self.end), took_part)
         return pa.table({**keys, **dict(zip(_COLUMNS, own, strict=True))})
 
     def _head(self) -> pa.Table:

@@ -12,7 +12,7 @@ from ensue.data.events import integers
 _MANY = 1 << 12
 
 
-def taken(column: pa.ChunkedArray, positions: npt.NDArray[np.int64]) -> pa.ChunkedArray:
+def values_at(column: pa.ChunkedArray, positions: npt.NDArray[np.int64]) -> pa.ChunkedArray:
     """The values at these positions. Arrow's own `take` would first join all chunks of the column."""
     if column.num_chunks <= 1:
         return column.take(integers(positions))

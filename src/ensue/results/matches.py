@@ -24,7 +24,7 @@ from ensue.language.printer import print_expression
 from ensue.logic.check import Checked
 from ensue.logic.outputs import Output
 from ensue.logic.scope import aggregates_of, without_aggregates
-from ensue.results.gathering import taken
+from ensue.results.gathering import values_at
 from ensue.results.row_sizes import size_in_pandas, size_of_rows
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Rows(ABC):
         """The columns of `to_arrow` as a pandas frame; it needs pandas."""
         _need("pandas")
         table = self.to_arrow()
-        with self._budget.telling():
+        with self._budget.explaining_memory_errors():
             self._budget.check(Large.TABLE, size_in_pandas(table), len(self))
             return table.to_pandas()
 
@@ -84,7 +84,7 @@ class Rows(ABC):
         import polars
 
         table = self.to_arrow()
-        with self._budget.telling():
+        with self._budget.explaining_memory_errors():
             self._budget.check(Large.TABLE, table.nbytes, len(self))
             frame = polars.from_arrow(table)
         assert isinstance(frame, polars.DataFrame)
@@ -122,19 +122,19 @@ class Matches(Rows):
     @property
     def start(self) -> Positions:
         """The position of each match's first event."""
-        with self._budget.telling():
+        with self._budget.explaining_memory_errors():
             return self._found.start
 
     @property
     def end(self) -> Positions:
         """The position of each match's last event."""
-        with self._budget.telling():
+        with self._budget.explaining_memory_errors():
             return self._found.end
 
     @cached_property
     def marks(self) -> dict[str, Marks]:
         """For each variable that marks an event in some match: the positions that it marks in each match."""
-        with self._budget.telling():
+        with self._budget.explaining_memory_errors():
             size = self._found.nbytes + 16 * sum(self._found.marked_of.values())
             self._budget.check(Large.MATCHES, size, len(self))
             return {x: self._marks_of(x) for x in sorted(self._found.variables())}
@@ -150,7 +150,7 @@ class Matches(Rows):
 
     @cached_property
     def _table(self) -> pa.Table:
-        with self._budget.telling():
+        with self._budget.explaining_memory_errors():
             if self._size_of_rows:
                 self._budget.check(Large.TABLE, self._size_of_rows, len(self))
             parts = list(self.tables())
@@ -159,7 +159,7 @@ class Matches(Rows):
     def tables(self) -> Iterator[pa.Table]:
         """All rows, a part at a time: for results that are too large for one table. There is one table at least."""
         for part in self._parts():
-            with self._budget.telling():
+            with self._budget.explaining_memory_errors():
                 table = part._made()
             yield table
 
@@ -187,7 +187,7 @@ class Matches(Rows):
         # time.
         made: dict[str, Callable[[], pa.ChunkedArray | pa.Array]] = {
             **{k: partial(self._at_end, table.column(k)) for k in keys},
-            "start_time": lambda: taken(times, self.start),
+            "start_time": lambda: values_at(times, self.start),
             "end_time": partial(self._at_end, times),
             **{o.name: partial(self._column, o) for o in self._checked.outputs},
         }
@@ -198,14 +198,14 @@ class Matches(Rows):
             return pa.table(dict(zip(made, columns, strict=True)))
 
     def _at_end(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
-        return taken(column, self.end)
+        return values_at(column, self.end)
 
     def _column(self, output: Output) -> pa.ChunkedArray | pa.Array:
         e = output.expression
         if output.whole is not None:
             return self._events_of(output.whole)
         if isinstance(e, ast.Attribute):  # the checks made sure that its variable is single
-            return taken(self._stream.table.column(e.name), self._marks_of(e.variable).positions)
+            return values_at(self._stream.table.column(e.name), self._marks_of(e.variable).positions)
         assert output.type is not None, "a checked query over a known schema has types"
         columns = {print_expression(a): aggregated(a, self._marks_of, self._values_at) for a in aggregates_of(e)}
         for a in ast.find(without_aggregates(e), ast.Attribute):
@@ -213,7 +213,7 @@ class Matches(Rows):
         return as_type(evaluated(named_by_text(e), columns, len(self)), output.type.arrow)
 
     def _values_at(self, attribute: str, positions: Positions) -> pa.Array:
-        return one_chunk(taken(self._stream.table.column(attribute), positions))
+        return one_chunk(values_at(self._stream.table.column(attribute), positions))
 
     def _marks_of(self, variable: str) -> Marks:
         if variable not in self._marks:
@@ -225,7 +225,7 @@ class Matches(Rows):
         marks = self._marks_of(variable)
         attributes = [n for n in self._stream.table.column_names if not n.startswith("\0")]
         table = self._stream.table.select(attributes)
-        columns = [one_chunk(taken(c, marks.positions)) for c in table.columns]
+        columns = [one_chunk(values_at(c, marks.positions)) for c in table.columns]
         fields = [f.with_type(c.type) for f, c in zip(table.schema, columns, strict=True)]
         structs = pa.StructArray.from_arrays(columns, fields=fields)
         return pa.ListArray.from_arrays(integers(marks.offsets).cast(pa.int32()), structs)

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from ensue.data.budget import Budget, Large
 from ensue.data.complex_events import ComplexEvents
-from ensue.data.envelope import Parts, put_under, sealed, taken_from, unsealed
+from ensue.data.envelope import Parts, prefixed, sealed, unprefixed, unsealed
 from ensue.data.events import EventStream
 from ensue.engines.finishing import finished
 from ensue.engines.item_lookback import ItemLookBack
@@ -25,8 +25,8 @@ class RunningQuery:
 
     If the query ends in an absence with a deadline, a match becomes known when its deadline has passed; `pass_time`
     returns such matches without new events. `given` is a bit mask of the predicates that are already evaluated when the
-    events come (see `EventStream.words`). With `passing`, the caller takes the rows as `tables` and keeps none of them:
-    then they may be more than the `budget` holds.
+    events come (see `EventStream.predicate_bits`). With `passing`, the caller takes the rows as `tables` and keeps none
+    of them: then they may be more than the `budget` holds.
     """
 
     def __init__(
@@ -106,13 +106,13 @@ class RunningQuery:
         """The state as parts of a larger state."""
         self._kept.keep(self._engine.referenced())
         return {
-            **put_under("engine", self._engine.save()),
-            **put_under("kept", self._kept.save()),
-            **put_under("look_back", self._look_back.save()),
+            **prefixed("engine", self._engine.save()),
+            **prefixed("kept", self._kept.save()),
+            **prefixed("look_back", self._look_back.save()),
         }
 
     def restore(self, parts: Parts) -> None:
         """Continues from the parts that `parts` returned."""
-        self._engine.load(taken_from("engine", parts))
-        self._kept.load(taken_from("kept", parts))
-        self._look_back.load(taken_from("look_back", parts))
+        self._engine.load(unprefixed("engine", parts))
+        self._kept.load(unprefixed("kept", parts))
+        self._look_back.load(unprefixed("look_back", parts))

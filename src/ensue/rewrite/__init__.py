@@ -19,7 +19,17 @@ from ensue.rewrite.take_out_selector import take_out_selector
 from ensue.rewrite.take_out_windows import take_out_windows
 from ensue.rewrite.tie_equalities import tie_equalities
 
-__all__ = ["NEEDED", "PATTERN_RULES", "RULES", "UNTIED", "QueryParts", "Rule", "Step", "rewrite", "rewrite_pattern"]
+__all__ = [
+    "NEEDED",
+    "PATTERN_RULES",
+    "RULES",
+    "UNTIED",
+    "QueryParts",
+    "RewriteStep",
+    "Rule",
+    "rewrite",
+    "rewrite_pattern",
+]
 
 PatternRule = Callable[[ast.Pattern], ast.Pattern]
 
@@ -32,7 +42,7 @@ class Rule(NamedTuple):
     needed: bool = False  # it takes out what is decided outside of the automaton; the others shape the pattern
 
 
-class Step(NamedTuple):
+class RewriteStep(NamedTuple):
     """The query after a rule that changed it."""
 
     rule: str
@@ -67,13 +77,13 @@ UNTIED = tuple(rule for rule in RULES if rule.apply is not tie_equalities)
 NEEDED = tuple(rule for rule in RULES if rule.needed)
 
 
-def rewrite(checked: Checked, rules: tuple[Rule, ...] = RULES) -> tuple[Step, ...]:
+def rewrite(checked: Checked, rules: tuple[Rule, ...] = RULES) -> tuple[RewriteStep, ...]:
     """The query as it is written, then after each rule that changed it; the last one is the result."""
-    steps = [Step("as written", QueryParts(checked))]
+    steps = [RewriteStep("as written", QueryParts(checked))]
     for rule in rules:
         after = rule.apply(steps[-1].parts)
         if after != steps[-1].parts:
-            steps.append(Step(rule.name, after))
+            steps.append(RewriteStep(rule.name, after))
     return tuple(steps)
 
 

@@ -20,7 +20,7 @@ from ensue.logic.scope import (
     aggregates_of,
     always_marked,
     bindings,
-    lasts_in,
+    last_of_names,
     names_in,
     nullable,
     singles,
@@ -114,7 +114,7 @@ def _from_filter(
 def _relates(c: ast.Expression) -> bool:
     """Whether the condition speaks of several events, in a way that can be judged on a whole match."""
     if aggregates_of(c):
-        return not (lasts_in(c) or looks_back(c) or any(ast.find(c, ast.Each)))
+        return not (last_of_names(c) or looks_back(c) or any(ast.find(c, ast.Each)))
     return len(variables_of(c)) > 1 and is_plain(c)
 
 

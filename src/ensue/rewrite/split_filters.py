@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ensue.language import ast
 from ensue.logic.classify import conjuncts_of
-from ensue.logic.scope import always_marked, chosen_of
+from ensue.logic.scope import always_marked, chosen_variables
 from ensue.rewrite.bottom_up import bottom_up
 
 
@@ -28,8 +28,8 @@ def _split(p: ast.Pattern) -> ast.Pattern:
         return p
     result = p.body
     conjuncts = conjuncts_of(p.condition)
-    chosen = chosen_of(p.condition)
-    if not chosen <= always_marked(p.body) and any(chosen_of(c) != chosen for c in conjuncts):
+    chosen = chosen_variables(p.condition)
+    if not chosen <= always_marked(p.body) and any(chosen_variables(c) != chosen for c in conjuncts):
         return p
     for conjunct in conjuncts:
         result = ast.Filter(result, conjunct, span=p.span)

@@ -49,7 +49,7 @@ class EvaluateSlices:
 
     def __call__(self, batches: Batches) -> Batches:
         budget = self.recipe.budget()
-        with budget.telling():
+        with budget.explaining_memory_errors():
             yield from self._rows(batches, budget)
 
     def _rows(self, batches: Batches, budget: Budget) -> Batches:
@@ -85,7 +85,7 @@ class EvaluateSorted:
     def __call__(self, batches: Batches) -> Batches:
         budget = self.recipe.budget()
         running = self.recipe.running(budget, passing=True)
-        with budget.telling():
+        with budget.explaining_memory_errors():
             for table in gathered(batches, _STEP):
                 for rows in running.tables(self.recipe.stream(table)):
                     yield from _handed_back(rows, self.recipe)

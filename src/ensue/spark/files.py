@@ -90,7 +90,7 @@ _ROWS_A_BLOB = 1 << 14
 
 
 @contextmanager
-def told_plainly() -> Iterator[None]:
+def explaining_spark_errors() -> Iterator[None]:
     """Turns Spark's exceptions into a DataError that says what is wrong, without the trace."""
     try:
         yield

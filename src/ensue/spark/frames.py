@@ -26,7 +26,7 @@ Frames = DataFrame | Mapping[str, DataFrame]
 
 
 @dataclass(frozen=True)
-class Events:
+class EventFrame:
     """A DataFrame of events, with its columns for time, type and tie-break."""
 
     frame: DataFrame
@@ -64,7 +64,7 @@ def read_frames(
     type: str | None = None,
     unit: str | None = None,
     tiebreak: str | None = None,
-) -> Events:
+) -> EventFrame:
     """The events of a query's streams; raises DataError before any job runs."""
     check_reading(time=time, type=type, unit=unit, tiebreak=tiebreak)
     if time is None:
@@ -87,7 +87,7 @@ def read_frames(
         if not isinstance(frame.schema[type].dataType, T.StringType):
             raise DataError(f"the type column '{type}' is of type {_named(frame, type)}, not of strings")
     tick = _tick(frame, time, unit)
-    return Events(frame, attributes, time, type, streams[0], tick, tiebreak)
+    return EventFrame(frame, attributes, time, type, streams[0], tick, tiebreak)
 
 
 def _merged(given: Mapping[str, DataFrame], type: str | None) -> DataFrame:
@@ -121,7 +121,7 @@ def _tick(frame: DataFrame, time: str, unit: str | None) -> int | None:
     return nanoseconds_of_a_step(time, _named(frame, time), own, unit)
 
 
-def check_stream(events: Events) -> None:
+def check_stream(events: EventFrame) -> None:
     """Refuses a stream without a watermark on its time column, which says how long to wait for events out of order."""
     field = events.frame.schema[events.time]
     if not isinstance(field.dataType, T.TimestampType):
@@ -140,7 +140,7 @@ _ROW_BY_ROW = {"Project", "Filter", "SubqueryAlias"}
 _SOURCES = {"StreamingRelation", "StreamingRelationV2"}
 
 
-def final_after(events: Events) -> int:
+def final_after(events: EventFrame) -> int:
     """The watermark's delay in milliseconds: Spark treats events that are older than this as late.
 
     The watermark of the next micro-batch is the latest time of this one minus the delay. This holds if the stream is
@@ -162,6 +162,6 @@ def final_after(events: Events) -> int:
     return int(events.frame.schema[events.time].metadata[_WATERMARK])
 
 
-def as_schema(events: Events) -> Schema:
+def as_schema(events: EventFrame) -> Schema:
     """The schema of the events, for the checks of a query."""
     return Schema.of(events.schema)

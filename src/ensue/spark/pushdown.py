@@ -18,7 +18,7 @@ from ensue.automata.predicates import Guard, Predicate, Test, TypeIs, print_guar
 from ensue.data.schema import Kind, Schema
 from ensue.language import ast
 from ensue.plan import Plan
-from ensue.spark.frames import Events, quoted
+from ensue.spark.frames import EventFrame, quoted
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Pushdown:
         return any(isinstance(p, TypeIs) for p in self.local)
 
 
-def push_down(plan: Plan, events: Events, schema: Schema, *, items_look_back: bool) -> Pushdown:
+def push_down(plan: Plan, events: EventFrame, schema: Schema, *, items_look_back: bool) -> Pushdown:
     """The predicates that Spark SQL evaluates with our meaning, and which events and columns are therefore sent.
 
     If items look back, they may show any earlier event: then all events are sent, with all columns that items need.
@@ -196,7 +196,7 @@ class _NotInSql(Exception):
     """Raised if Spark SQL has no expression with the same meaning, or none that is worth the effort."""
 
 
-def _predicate(p: Predicate, events: Events, schema: Schema) -> Column | None:
+def _predicate(p: Predicate, events: EventFrame, schema: Schema) -> Column | None:
     if isinstance(p, TypeIs):
         return events.type_column == F.lit(p.name)
     if not isinstance(p, Test):

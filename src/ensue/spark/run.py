@@ -26,7 +26,7 @@ from ensue.plan import Window
 from ensue.plan.choice import Choice
 from ensue.results.matches import Matches
 from ensue.spark.batch import run_batch
-from ensue.spark.frames import Events, Frames, as_schema, check_stream, final_after, quoted, read_frames
+from ensue.spark.frames import EventFrame, Frames, as_schema, check_stream, final_after, quoted, read_frames
 from ensue.spark.layout import Layout, batch_layout
 from ensue.spark.pushdown import Pushdown, push_down
 from ensue.spark.recipe import HASH, TIE, TIME, TYPE, WORD, Recipe, travelling_name
@@ -89,7 +89,7 @@ def late_events(query: ast.Query, text: str, events: Frames, **reading: Unpack[R
 class Job:
     """A query over given events, with all decisions on how to run it."""
 
-    events: Events
+    events: EventFrame
     choice: Choice
     pushdown: Pushdown
     layout: Layout
@@ -175,7 +175,7 @@ def prepare(query: ast.Query, text: str, events: Frames, **reading: Unpack[Readi
     return Job(frames, choice, pushdown, batch_layout(choice, frames.tick), attributes)
 
 
-def _travelling(choice: Choice, pushdown: Pushdown, events: Events) -> list[str]:
+def _travelling(choice: Choice, pushdown: Pushdown, events: EventFrame) -> list[str]:
     """The user's columns that Python needs."""
     if choice.plan is not None and choice.plan.absence is None:
         used = choice.attributes_kept

@@ -20,7 +20,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from ensue.data.arrow_bytes import table_bytes, table_of
 from ensue.data.budget import Large, shown_size
-from ensue.data.envelope import Parts, put_under, sealed, taken_from, unsealed
+from ensue.data.envelope import Parts, prefixed, sealed, unprefixed, unsealed
 from ensue.data.events import as_integers
 from ensue.errors import EngineError
 from ensue.results.running_query import RunningQuery
@@ -78,14 +78,14 @@ class BucketProcessor(StatefulProcessor):
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
         events = joined_blobs([(r.place, bytes(r.rows)) for r in rows])
-        with self._budget.telling():
+        with self._budget.explaining_memory_errors():
             yield self._advance(key[0], events, timerValues.getCurrentWatermarkInMs())
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:
         # Timers come after the rows, with the same watermark, so a bucket with rows has already released its events.
         watermark = timerValues.getCurrentWatermarkInMs()
         if self._advanced.get(key[0]) != watermark:
-            with self._budget.telling():
+            with self._budget.explaining_memory_errors():
                 yield self._advance(key[0], None, watermark)
 
     def _advance(self, number: int, events: pa.Table | None, watermark: int) -> Row:
@@ -178,7 +178,7 @@ def _passed(watermark: int) -> int:
     return watermark * _MICROS if watermark > 0 else int(np.iinfo(np.int64).min)
 
 
-class Came(NamedTuple):
+class ArrivalCounts(NamedTuple):
     """Counts of the new events of a bucket: those with a time, those without, and how many of the former were late."""
 
     relevant: int
@@ -196,10 +196,10 @@ class Bucket:
     timer: int | None = None
     released: int = 0  # the time, in milliseconds, up to which events were treated as final ahead of Spark's watermark
 
-    def take_in(self, events: pa.Table | None, passed: int) -> Came:
+    def take_in(self, events: pa.Table | None, passed: int) -> ArrivalCounts:
         """Adds new events to those that wait, except those without a time and late ones; all of them are counted."""
         if events is None:
-            return Came(0, 0, 0)
+            return ArrivalCounts(0, 0, 0)
         without_time = events.column(TIME).null_count
         if without_time:
             events = events.filter(events.column(TIME).is_valid())
@@ -208,7 +208,7 @@ class Bucket:
         if late.any():
             events = events.take(pa.array(np.flatnonzero(~late)))
         self.waiting = events if self.waiting is None else pa.concat_tables([self.waiting, events])
-        return Came(relevant, without_time, int(np.count_nonzero(late)))
+        return ArrivalCounts(relevant, without_time, int(np.count_nonzero(late)))
 
     @property
     def latest(self) -> int:
@@ -245,7 +245,7 @@ class Bucket:
         return due
 
     def save(self, made_by: Mapping[str, str]) -> bytes:
-        parts: Parts = {"timer": self.timer, "released": self.released, **put_under("running", self.running.parts())}
+        parts: Parts = {"timer": self.timer, "released": self.released, **prefixed("running", self.running.parts())}
         if self.waiting is not None and len(self.waiting):
             parts["waiting"] = self.waiting.combine_chunks()
         # Spark takes 40 ms to send a megabyte there and back, and writes it to disk; compressing it takes 3 ms.
@@ -257,7 +257,7 @@ class Bucket:
             parts = unsealed(state, _KIND, made_by)
         except EngineError as e:
             raise EngineError(f"the checkpoint cannot be used: {e}\n  {_ADVICE}") from None
-        running.restore(taken_from("running", parts))
+        running.restore(unprefixed("running", parts))
         return cls(recipe, running, parts.get("waiting"), parts["timer"], parts["released"])
 
 

@@ -11,7 +11,7 @@ from timed_runs import after, random_automaton, words
 
 from ensue.automata.ambiguity import is_ambiguous
 from ensue.automata.build import build
-from ensue.automata.liveness import pruned, shared
+from ensue.automata.liveness import pruned, with_shared_registers
 from ensue.automata.model import Automaton
 from ensue.language.parser import parse_pattern
 
@@ -62,4 +62,4 @@ def test_against_all_words_of_a_length() -> None:
     ],
 )
 def test_of_patterns(text: str, ambiguous: bool) -> None:
-    assert is_ambiguous(pruned(shared(build(parse_pattern(text))))) == ambiguous
+    assert is_ambiguous(pruned(with_shared_registers(build(parse_pattern(text))))) == ambiguous

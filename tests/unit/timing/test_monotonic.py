@@ -10,7 +10,7 @@ from amounts import amount, most
 from timed_runs import delays, outputs, random_automaton, words
 
 from ensue.automata.build import build
-from ensue.automata.liveness import pruned, shared
+from ensue.automata.liveness import pruned, with_shared_registers
 from ensue.automata.model import Automaton
 from ensue.automata.predicates import conjunction
 from ensue.automata.registers import Since
@@ -63,7 +63,7 @@ def test_what_is_made_means_the_same(side: str) -> None:
 
 
 def found(text: str) -> Automaton | None:
-    return monotonic(fewest_clocks(pruned(shared(build(parse_pattern(text))))))
+    return monotonic(fewest_clocks(pruned(with_shared_registers(build(parse_pattern(text))))))
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from timed_runs import SECOND, after, asked_later, random_automaton, resets, sho
 import ensue
 from ensue.automata.build import build
 from ensue.automata.determinize import Determinizer
-from ensue.automata.liveness import pruned, shared
+from ensue.automata.liveness import pruned, with_shared_registers
 from ensue.automata.model import Automaton, Builder, Label
 from ensue.automata.predicates import ALWAYS, TypeIs
 from ensue.automata.registers import Action, Since, Store
@@ -146,7 +146,7 @@ def test_a_reset_that_nothing_asks_for_is_not_that_of_the_other_run() -> None:
 
 
 def said_of(text: str, *, read: bool = True, budget: int = MANY) -> Verdict:
-    return synchronous_resets(pruned(shared(build(parse_pattern(text)))), read=read, budget=budget)
+    return synchronous_resets(pruned(with_shared_registers(build(parse_pattern(text)))), read=read, budget=budget)
 
 
 #: A gap at each step and one window (section 3, formula (*)).

@@ -8,7 +8,7 @@ import pytest
 from timed_runs import delays, outputs, words
 
 from ensue.automata.build import build
-from ensue.automata.liveness import pruned, shared
+from ensue.automata.liveness import pruned, with_shared_registers
 from ensue.automata.model import Builder, Label
 from ensue.automata.predicates import ALWAYS
 from ensue.automata.registers import Since, Store
@@ -107,7 +107,7 @@ def test_theorem_5_5_windowed_patterns_have_synchronous_resets() -> None:
     for _ in range(300):
         pattern = parse_pattern(windowed(rng, 2))
         assert is_windowed(pattern)
-        automaton = pruned(shared(build(pattern)))
+        automaton = pruned(with_shared_registers(build(pattern)))
         if len(automaton.transitions) > 60:
             continue
         with_clocks += len(clocks_of(automaton)) > 1
@@ -122,7 +122,7 @@ def test_fewer_and_more_clocks_mean_the_same() -> None:
     fewer = more = accepted = 0
     for _ in range(60):
         text = f"({simple(rng, 2)}) ;[<= 1 s] (({simple(rng, 1)}) OR ({simple(rng, 1)}))"
-        automaton = pruned(shared(build(parse_pattern(text))))
+        automaton = pruned(with_shared_registers(build(parse_pattern(text))))
         least, most = fewest_clocks(automaton), most_clocks(automaton)
         fewer += len(clocks_of(least)) < len(clocks_of(automaton))
         more += len(clocks_of(most)) > len(clocks_of(automaton))

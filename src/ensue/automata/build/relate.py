@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from ensue.automata.build.limits import Unsupported
-from ensue.automata.liveness import analysed
+from ensue.automata.liveness import register_liveness
 from ensue.automata.model import Automaton, Builder, Label
 from ensue.automata.predicates import Guard, Test, conjunction
 from ensue.automata.registers import Action, Clear, Holds, Register, Store, formulas_of, fresh, register_of, stored_in
@@ -90,7 +90,7 @@ def bound(p: ast.Pattern, automaton: Automaton, variables: Collection[str]) -> A
             actions += resolved
         made.add(t.source, guard, Label(t.marks, frozenset(actions)), t.target, final=t.target in automaton.finals)
     found = made.build()
-    stored = analysed(found).stored
+    stored = register_liveness(found).stored
     for t in found.transitions:
         for f in formulas_of(t.actions):
             if not f.registers & set(parts.values()) <= stored.get(t.source, frozenset()):
@@ -147,7 +147,7 @@ def _marks_several(p: Automaton, variable: str) -> bool:
 
 def _check_sets(condition: ast.Expression, automaton: Automaton, registers: Collection[Register]) -> None:
     """Refuses a condition that is checked again after a set's event is stored: a register holds only the last one."""
-    live = analysed(automaton).live
+    live = register_liveness(automaton).live
     for t in automaton.transitions:
         written = {a.register for a in t.actions if isinstance(a, Store)} & set(registers)
         if written & live.get(t.target, frozenset()):

@@ -8,7 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from ensue.automata.build import within_time
-from ensue.automata.liveness import Registers, analysed, pruned, shared
+from ensue.automata.liveness import Registers, pruned, register_liveness, with_shared_registers
 from ensue.automata.model import Automaton, Transition
 from ensue.automata.registers import Action, Check, Clear, Holds, Register, Since, Store, fresh
 from ensue.language import ast
@@ -49,8 +49,8 @@ def in_units(automaton: Automaton) -> tuple[dict[ast.Duration, int], Fraction]:
 def with_window(automaton: Automaton, window: ast.Bound | None) -> Automaton:
     """The automaton with a clock for the window of the whole pattern, which otherwise the match structure enforces."""
     if window is None:
-        return pruned(shared(automaton))
-    return pruned(shared(within_time.construct(automaton, ast.Interval(None, window))))
+        return pruned(with_shared_registers(automaton))
+    return pruned(with_shared_registers(within_time.construct(automaton, ast.Interval(None, window))))
 
 
 def most_clocks(automaton: Automaton) -> Automaton:
@@ -65,7 +65,7 @@ def most_clocks(automaton: Automaton) -> Automaton:
     >>> len(clocks_of(made)), len(clocks_of(most_clocks(made)))
     (1, 2)
     """
-    live = analysed(automaton).live
+    live = register_liveness(automaton).live
     clocks = clocks_of(automaton)
     # A clock measures the same thing in two states if a run carries it from one to the other.
     first: dict[tuple[Register, int], tuple[Register, int]] = {}
@@ -106,7 +106,7 @@ def fewest_clocks(automaton: Automaton) -> Automaton:
     (3, 1)
     """
     clocks = clocks_of(automaton)
-    memory = analysed(automaton)
+    memory = register_liveness(automaton)
     live = set(memory.live.values())
     # A clock that may be checked before it was reset must not share a register: it would get another clock's value.
     unsure = {r for state, needed in memory.live.items() for r in needed - memory.stored.get(state, frozenset())}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from ensue.automata.liveness import analysed
+from ensue.automata.liveness import register_liveness
 from ensue.automata.model import Automaton, Transition
 from ensue.automata.predicates import conjunction
 from ensue.automata.registers import Since, Store
@@ -25,7 +25,7 @@ def wait_in_line(automaton: Automaton) -> bool:
     [True, False]
     """
     (clock,) = clocks_of(automaton)
-    live = analysed(automaton).live
+    live = register_liveness(automaton).live
     checked: dict[int, set[ast.Interval]] = defaultdict(set)
     waiting: list[Transition] = []
     for t in automaton.transitions:

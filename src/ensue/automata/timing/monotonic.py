@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
-from ensue.automata.liveness import analysed
+from ensue.automata.liveness import register_liveness
 from ensue.automata.model import Automaton, Builder, Label, Marks, Transition
 from ensue.automata.predicates import Guard
 from ensue.automata.registers import Action, Check, Clear, Holds, Register, Since, Store
@@ -95,7 +95,7 @@ class _Determinised:
         (self._clock,) = clocks_of(automaton)
         self._lower = lower
         self._budget = budget
-        self._live = analysed(automaton).live
+        self._live = register_liveness(automaton).live
         bounds = {Fraction(0): ast.Duration(Decimal(0), "s")}
         for t in automaton.transitions:
             for a in t.actions:

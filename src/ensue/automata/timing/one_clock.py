@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator
 from fractions import Fraction
 
-from ensue.automata.liveness import allowed
+from ensue.automata.liveness import longest_allowed
 from ensue.automata.model import Automaton, Label, Transition
 from ensue.automata.predicates import Guard
 from ensue.automata.registers import Since, Store
@@ -134,4 +134,4 @@ def _carries_on(automaton: Automaton, t: Transition) -> bool:
 
 
 def _age_allowed(t: Transition) -> _Age:
-    return next((allowed(a)[:2] for a in t.actions if isinstance(a, Since)), _ANY_AGE)
+    return next((longest_allowed(a)[:2] for a in t.actions if isinstance(a, Since)), _ANY_AGE)

@@ -20,12 +20,12 @@ from fractions import Fraction
 from functools import cache
 from itertools import product
 
-from ensue.automata.liveness import Registers, analysed
+from ensue.automata.liveness import Registers, register_liveness
 from ensue.automata.model import Automaton, Marks, Transition
 from ensue.automata.predicates import Before, Guard, TypeIs, conjunction, print_guard
 from ensue.automata.registers import Register, Since, conditions_of
 from ensue.automata.timing.clocks import clocks_of, compares_values, in_units, resets_of
-from ensue.automata.timing.witness import Step, times_of
+from ensue.automata.timing.witness import PairedStep, times_of
 from ensue.automata.timing.zones import NO_BOUND, ZERO, Bound, Zone, at_most, less_than
 
 #: The most pairs of transitions that are tried: 0.2 seconds with four clocks that are needed at once.
@@ -42,7 +42,7 @@ class Answer(Enum):
 class Witness:
     """A stream over which two runs with equal marks make different resets at the last event."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[PairedStep, ...]
     times: tuple[Fraction, ...]  # in nanoseconds, from the first event on
 
 
@@ -109,7 +109,7 @@ class _Pairs:
             self._alike[t.source][t.marks].append(t)
         self._meets = cache(lambda a, b: conjunction(a, b) is not None)
         self._clocks = clocks_of(automaton)
-        self._live = analysed(automaton).live
+        self._live = register_liveness(automaton).live
         self._read = read
         self._left = budget
         units, _ = in_units(automaton)
@@ -128,7 +128,7 @@ class _Pairs:
                         if b is not None:
                             self._largest[a.register] = max(self._largest[a.register], units[b.duration])
 
-    def differing(self, *, sure: bool) -> tuple[Step, ...] | None:
+    def differing(self, *, sure: bool) -> tuple[PairedStep, ...] | None:
         """The shortest pair of runs whose last resets differ, or None; `sure` takes only steps known to be possible."""
         start: _Place = (0, 0, Zone())
         came: dict[_Place, tuple[_Place, _Moves]] = {}
@@ -186,17 +186,17 @@ def _bound(c: int, inclusive: bool) -> Bound:
     return at_most(c) if inclusive else less_than(c)
 
 
-def _path(came: dict[_Place, tuple[_Place, _Moves]], place: _Place, last: _Moves) -> tuple[Step, ...]:
+def _path(came: dict[_Place, tuple[_Place, _Moves]], place: _Place, last: _Moves) -> tuple[PairedStep, ...]:
     """The steps of the two runs. The pairs do not record which run comes first; the states of the steps tell."""
     pairs = [last]
     while place in came:
         place, moves = came[place]
         pairs.append(moves)
-    steps: list[Step] = []
+    steps: list[PairedStep] = []
     first = 0
     for t, u in reversed(pairs):
         one, other = (t, u) if t.source == first else (u, t)
-        steps.append(Step(one, other))
+        steps.append(PairedStep(one, other))
         first = one.target
     return tuple(steps)
 
@@ -212,7 +212,7 @@ def _tests(guard: Guard) -> Guard:
     return frozenset((p, positive) for p, positive in guard if not isinstance(p, TypeIs))
 
 
-def _doubt(step: Step) -> str:
+def _doubt(step: PairedStep) -> str:
     """What must be possible for a doubtful step to be possible."""
     compared = [str(c) for c in conditions_of(step.one.actions | step.other.actions) if not isinstance(c, Since)]
     return f"one event can satisfy {' & '.join([print_guard(step.guard), *compared])}"

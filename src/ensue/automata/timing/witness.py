@@ -14,7 +14,7 @@ from ensue.automata.timing.zones import NO_BOUND, ZERO, Bound, at_most, less_tha
 
 
 @dataclass(frozen=True)
-class Step:
+class PairedStep:
     """The transitions of two runs at one event, with equal marks."""
 
     one: Transition
@@ -27,7 +27,7 @@ class Step:
         return both
 
 
-def times_of(automaton: Automaton, steps: Sequence[Step]) -> tuple[Fraction, ...]:
+def times_of(automaton: Automaton, steps: Sequence[PairedStep]) -> tuple[Fraction, ...]:
     """The times of the events of two runs of the automaton, in nanoseconds since the first event.
 
     The bounds on the differences of times are made as tight as possible. Then times can be chosen one after the other:

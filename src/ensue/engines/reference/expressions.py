@@ -19,7 +19,7 @@ from ensue.data.schema import Kind, ValueType, timestamp_literal, value_type
 from ensue.engines.reference.scalar_functions import MEANINGS, aligned, as_computed, as_typed, nan_last
 from ensue.language import ast
 from ensue.logic.functions import AGGREGATES
-from ensue.logic.scope import aggregates_of, chosen_of, last_of
+from ensue.logic.scope import aggregates_of, chosen_variables, last_of
 from ensue.logic.types import Typing
 
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
@@ -129,7 +129,7 @@ class Expressions:
         An aggregate is of a whole set, so nothing is chosen for it. `single` are the events of single variables.
         """
         computed = {a: self.value(a, Scope(single, sets)) for a in aggregates_of(f)}
-        chosen = sorted(chosen_of(f))
+        chosen = sorted(chosen_variables(f))
         choices = itertools.product(*(sets[x] for x in chosen))
         scopes = (Scope(dict(zip(chosen, c, strict=True)), sets, computed=computed) for c in choices)
         return all(self.value(f, scope) is True for scope in scopes)

@@ -23,15 +23,15 @@ from ensue.logic.classify import conjunction, conjuncts_of
 from ensue.logic.scope import (
     aggregated_in,
     aggregates_of,
+    attribute_variables,
     bindings,
     captured,
-    carried,
     free,
     is_atom,
     last_of,
-    lasts_in,
-    named_in,
+    last_of_names,
     nullable,
+    passed_to_next_round,
     singles,
 )
 
@@ -157,13 +157,13 @@ class Patterns:
         """A variable that the filter's own pattern binds means its marks; any other comes from outside."""
         outside = {x: [k] for x, k in env.items() if k is not None}
         # In a first round there is no LASTOF(y): what is said of it, a part of a conjunction, falls away.
-        said = [f for f in conjuncts_of(p.condition) if lasts_in(f) <= outside.keys()]
+        said = [f for f in conjuncts_of(p.condition) if last_of_names(f) <= outside.keys()]
         if not said:
             yield from self.of(p.body, env)
             return
         condition = conjunction(said)
         own = bindings(p.body)
-        spoken_of = named_in(condition).union(*map(aggregated_in, aggregates_of(condition)))
+        spoken_of = attribute_variables(condition).union(*map(aggregated_in, aggregates_of(condition)))
         for c in self.of(p.body, env):
             sets = {**outside, **{x: c.of(x) for x in own if x in spoken_of}}
             single = {x: positions[0] for x, positions in sets.items() if own.get(x, True)}
@@ -201,7 +201,7 @@ class Patterns:
 
         They are kept by what the next round is told of the last.
         """
-        first = (None,) * len(carried(p))
+        first = (None,) * len(passed_to_next_round(p))
         rounds, many = 1, self._round(p, env, first)
         while many and (p.high is None or rounds <= p.high):
             if rounds >= p.low:
@@ -216,7 +216,7 @@ class Patterns:
 
     def _round(self, p: ast.Iteration, env: Environment, told: Told) -> dict[Told, set[ComplexEvent]]:
         """The complex events of a round that is told so of the round before, by what it tells the next."""
-        names = sorted(carried(p))
+        names = sorted(passed_to_next_round(p))
         found: dict[Told, set[ComplexEvent]] = defaultdict(set)
         for c in self.of(p.body, {**env, **dict(zip(map(last_of, names), told, strict=True))}):
             found[tuple(k for y in names for k in c.of(y))].add(c)
