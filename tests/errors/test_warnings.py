@@ -7,6 +7,8 @@ read the difference before you keep it.
 import logging
 import os
 import re
+import time
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -47,10 +49,9 @@ def test_update():
 
 @pytest.mark.parametrize("name", [name for name in CASES if not name.startswith("a part")])
 def test_what_never_matches_runs_and_finds_nothing(name):
-    columns = {"v": 1, "w": 2, "s": "a", "k": 1, "t": None}
+    columns = {"v": 1, "w": 2, "s": "a", "k": 1, "b": True, "t": datetime(2024, 1, 31)}
     events = [{"time": k, "type": "ABC"[k % 3], **columns} for k in range(9)]
-    if "x.t" not in CASES[name][0]:
-        assert len(ensue.query(CASES[name][0]).run(events, unit="s")) == 0
+    assert len(ensue.query(CASES[name][0]).run(events, unit="s")) == 0
 
 
 #: Each matches on some stream, though it looks as if it could not.
@@ -102,18 +103,26 @@ def test_the_log_tells_it_when_the_query_is_checked_and_when_it_runs(caplog):
     ] * 3
 
 
+def assert_nothing_is_told_in_time(pattern: str) -> None:
+    query = ensue.query(f"SELECT * FROM S WHERE {pattern}")
+    began = time.process_time()  # others may compute beside it
+    assert query.warnings == ()
+    assert time.process_time() - began < 5
+
+
 @pytest.mark.parametrize("count", [150, 10_000])
-def test_long_conditions_are_looked_at_quickly(count, in_moments):
-    options = ", ".join(map(str, range(count)))
-    for negated in ("", "NOT "):
-        text = f"SELECT * FROM S WHERE A AS x FILTER x.v {negated}IN ({options}) AND x.v = 3 AND x.w {negated}IN ({options})"
-        with in_moments():
-            assert ensue.query(text).warnings == () or negated
+@pytest.mark.parametrize("form", ["x.v IN ({}) AND x.w IN ({})", "x.v NOT IN ({}) AND x.v = -1", "NOT x.v IN ({})"])
+def test_long_conditions_are_looked_at_quickly(count, form):
+    assert_nothing_is_told_in_time("A AS x FILTER " + form.replace("{}", ", ".join(map(str, range(count)))))
 
 
-@pytest.mark.parametrize("form", ["x.v > {k}", "(x.v > {k} OR x.w > {k})", "x.a{k} <> x.v", "NOT (x.v = {k} AND x.w = {k})"])
-def test_many_filters_are_looked_at_quickly(form, in_moments):
-    text = "SELECT * FROM S WHERE A AS x" + "".join(f" FILTER {form.format(k=k)}" for k in range(150))
-    query = ensue.query(text)
-    with in_moments():
-        assert query.warnings == ()
+@pytest.mark.parametrize(
+    "form", ["x.v > {k}", "(x.v > {k} OR x.w > {k})", "x.a{k} <> x.v", "NOT (x.v = {k} AND x.w = {k})", "x.a{k} < x.v"]
+)
+def test_many_filters_are_looked_at_quickly(form):
+    assert_nothing_is_told_in_time("A AS x" + "".join(f" FILTER {form.format(k=k)}" for k in range(150)))
+
+
+@pytest.mark.parametrize("pattern", ["A{999999999}", "(A ; B){5,999999999}[<= 1 h] ; C WITHIN 999999999999 d"])
+def test_huge_numbers_are_counted_and_not_tried(pattern):
+    assert_nothing_is_told_in_time(pattern)

@@ -63,6 +63,21 @@ def test_check(folder):
     assert command("check", "-", input=BAD.encode()) == (1, b"", TOLD)
 
 
+def test_check_tells_what_never_matches_and_refuses_nothing(folder):
+    text = "SELECT * FROM S WHERE A AS x FILTER x.v = NULL"
+    told = (
+        "note: this query never matches: x.v = NULL is never TRUE\n"
+        "  line 1, column 37\n"
+        "    SELECT * FROM S WHERE A AS x FILTER x.v = NULL\n"
+        "                                        ^^^^^^^^^^\n"
+        "  hint: write x.v IS NULL\n"
+    )
+    assert command("check", "-", input=text.encode()) == (0, b"standard input: ok\n", told)
+    (folder / "never.sql").write_text(text)
+    assert command("check", "never.sql", "--input", "events.parquet") == (0, b"never.sql: ok\n", told)
+    assert command("run", "never.sql", "--input", "events.parquet", "-o", "-") == (0, b"", told + "0 matches\n")
+
+
 def test_check_against_events(folder):
     (folder / "column.sql").write_text("SELECT x.w FROM S WHERE A AS x")
     assert command("check", "good.sql", "--input", "events.parquet")[0] == 0

@@ -2,8 +2,8 @@
 
 A condition is TRUE in one of several ways: `x.v IN (1, 2)` if `x.v = 1`, or if `x.v = 2`. A way is a list of simple
 conditions, each TRUE or FALSE. It is impossible if one of them is NULL whatever the events are, if a value is NULL and
-compared, or if no order of the values satisfies its comparisons (`logic/orders.py`). What is not understood, such as the
-result of a function, can be anything: only what is certain is found.
+compared, or if no order of the values satisfies its comparisons (`logic/orders.py`). What is not understood, such as
+the result of a function, can be anything: only what is certain is found.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from typing import Any
 
 from ensue.data.schema import timestamp_literal
 from ensue.language import ast
-from ensue.logic.classify import conjuncts_of
 from ensue.logic.functions import AGGREGATES, FUNCTIONS, SPECIAL
 from ensue.logic.orders import OPPOSITE, Comparison, Constant, Point, can_be_ordered
 
@@ -180,8 +179,8 @@ def _point(e: ast.Expression, keys: frozenset[str]) -> Point:
     match e:
         case ast.Attribute() if e.name in keys:
             return "key", e.name
-        case ast.Unary(operator="-", operand=ast.Literal(value=int() | float() as value)):
-            return ast.Literal(-value, e.operand.type)
+        case ast.Unary(operator="-", operand=ast.Literal(value=int() | float() as value) as literal):
+            return ast.Literal(-value, literal.type)
     return e
 
 

@@ -1,4 +1,4 @@
-"""How many events a match of a pattern spans, from its first to its last, and how much time: bounds that are certain."""
+"""How many events a match of a pattern spans, from its first to its last, and how much time: certain bounds."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Finds what can never match: a query, or a part of one, with the reason. Only what is certain is said.
 
-The patterns are looked at from the inside out. Of each, what is true of all its matches is gathered: how long they are,
-which types their events have, what is TRUE of these events. Where two such statements contradict each other, the pattern
-is dead. A branch of OR, an optional step and what must not occur may be dead while the query can match.
+The patterns are looked at from the inside out. Of each, what is true of all its matches is gathered: how long they
+are, which types their events have, what is TRUE of these events. Where two such statements contradict each other, the
+pattern is dead. A branch of OR, an optional step and what must not occur may be dead while the query can match.
 """
 
 from __future__ import annotations
@@ -13,19 +13,20 @@ from dataclasses import dataclass, field, replace
 from ensue.errors import Problem, ProblemKind, listed
 from ensue.language import ast
 from ensue.language.printer import print_expression, print_name, print_pattern, print_window
+from ensue.logic.always_there import always_there
 from ensue.logic.classify import conjuncts_of
 from ensue.logic.contradictions import contradiction
 from ensue.logic.extents import AT_ONCE, ONE_EVENT, Extent, Times
 from ensue.logic.scope import (
     aggregates_of,
     always_marked,
+    attribute_variables,
     bindings,
-    chosen_of,
+    chosen_variables,
     free,
     has_rounds,
     is_atom,
-    lasts_in,
-    named_in,
+    last_of_names,
     nullable,
     singles,
 )
@@ -96,7 +97,7 @@ class _Search:
     def _exported(p: ast.Pattern, found: _Live) -> _Live:
         """Without what a filter says of an event outside of the pattern: names may mean something else there."""
         own = bindings(p).keys()
-        return replace(found, facts=tuple(f for f in found.facts if named_in(f) <= own))
+        return replace(found, facts=tuple(f for f in found.facts if attribute_variables(f) <= own))
 
     def _operator(self, p: ast.Pattern) -> _Found:
         match p:
@@ -160,7 +161,7 @@ class _Search:
         if dead:
             return _Dead(tuple(dead))
         if left is None or right is None:  # a dead step is left out
-            return left or right or _Live()  # type: ignore[return-value]
+            return left or right or _Live()
         assert isinstance(left, _Live)
         assert isinstance(right, _Live)
         directly = isinstance(p, ast.Sequence) and p.contiguous
@@ -230,7 +231,7 @@ class _Search:
         if extent.time.is_empty() or (extent.most is not None and extent.least > extent.most):
             return _dead(p, "both sides of AND span the same events, but one is always longer than the other")
         both = singles(p.left) & singles(p.right)
-        facts = tuple(f for f in left.facts + right.facts if named_in(f) <= both)
+        facts = tuple(f for f in left.facts + right.facts if attribute_variables(f) <= both)
         dead = self._contradicting((), facts, p)
         own = left.own if right.own is None else right.own if left.own is None else left.own & right.own
         return dead or _Live(extent, {**left.types, **right.types}, own, left.needed | right.needed, facts)
@@ -246,7 +247,7 @@ class _Search:
             return dead
         needed = left.needed | right.needed
         least = max(left.extent.least, right.extent.least, len(needed))
-        low = max(((t.low, t.low_open) for t in (left.extent.time, right.extent.time)))
+        low = max((t.low, t.low_open) for t in (left.extent.time, right.extent.time))
         facts = _apart(left.facts, p.right) + _apart(right.facts, p.left)
         shared = bindings(p.left).keys() & bindings(p.right).keys()
         types = {x: t for x, t in {**left.types, **right.types}.items() if x not in shared}
@@ -258,7 +259,7 @@ class _Search:
         absent, body = self._part(p.absent), self.of(p.body)
         if isinstance(body, _Dead) or absent is None:
             return body
-        forbidden = _forbidden(p.absent, p.body, body)
+        forbidden = always_there(p.absent, p.body, body.needed)
         if forbidden is not None:
             text = print_pattern(forbidden)
             why = f"UNLESS forbids {text}, but every match of what stands before it has such an event"
@@ -289,7 +290,7 @@ class _Search:
         own, marked = bindings(p.body).keys(), always_marked(p.body)
         said = conjuncts_of(p.condition)
         # A condition about a set without events holds, and so does one about LASTOF in a first round.
-        sure = [c for c in said if not lasts_in(c)] if _chosen(p.condition) & own <= marked else []
+        sure = [c for c in said if not last_of_names(c)] if _chosen(p.condition) & own <= marked else []
         dead = self._contradicting(body.facts, sure, p)
         kept = (c for c in sure if not aggregates_of(c))  # the same set may have more events further out
         return dead or replace(body, facts=(*body.facts, *kept))
@@ -313,20 +314,20 @@ class _Search:
         marked = [bool(always_marked(s)) for s in steps]
         for k, step in enumerate(steps):
             if any(marked[:k]) and any(marked[k + 1 :]) and not nullable(step) and not bindings(step):
-                why = f"STRICT asks that every event from the first to the last is marked, but {print_pattern(step)} marks none"
-                return _dead(step, why, "give the event a name: ANY AS x")
+                why = "STRICT asks that every event from the first to the last is marked, but "
+                return _dead(step, f"{why}{print_pattern(step)} marks none", "give the event a name: ANY AS x")
         return body
 
 
 def _chosen(c: ast.Expression) -> frozenset[str]:
     """The variables that say nothing of an event where they have none."""
-    return chosen_of(c) | {e.variable for e in ast.find(c, ast.Each)}
+    return chosen_variables(c) | {e.variable for e in ast.find(c, ast.Each)}
 
 
 def _apart(facts: tuple[ast.Expression, ...], other: ast.Pattern) -> tuple[ast.Expression, ...]:
     """The facts about variables that the other pattern does not bind: there they are the same events."""
     elsewhere = bindings(other).keys() | free(other)
-    return tuple(f for f in facts if named_in(f).isdisjoint(elsewhere))
+    return tuple(f for f in facts if attribute_variables(f).isdisjoint(elsewhere))
 
 
 def _disagreeing(
@@ -356,34 +357,6 @@ def _steps(p: ast.Pattern) -> list[ast.Pattern]:
     return [p]
 
 
-def _forbidden(absent: ast.Pattern, body: ast.Pattern, known: _Live) -> ast.Pattern | None:
-    """What is forbidden and is in every match of the body; None if it is not sure that there is such a thing."""
-    match absent:
-        case ast.Type():
-            return absent if absent.name in known.needed else None
-        case ast.Any():
-            return absent
-        case ast.As() if not isinstance(absent.body, ast.Filter):
-            return _forbidden(absent.body, body, known)
-        case ast.Or():
-            return _forbidden(absent.left, body, known) or _forbidden(absent.right, body, known)
-    return absent if not free(absent) and absent in _parts_always_there(body) else None
-
-
-def _parts_always_there(p: ast.Pattern) -> list[ast.Pattern]:
-    """The pattern and all parts that each of its matches has a match of."""
-    match p:
-        case ast.Sequence() | ast.NotBetween():
-            sides = [side for side in (p.left, p.right) if not nullable(side)]
-            own = [] if nullable(p.left) or nullable(p.right) else [p]
-            return [*own, *(part for side in sides for part in _parts_always_there(side))]
-        case ast.And() | ast.All():
-            return [p, *_parts_always_there(p.left), *_parts_always_there(p.right)]
-        case ast.As() | ast.Filter() | ast.Within() | ast.Iteration() | ast.Project() | ast.Unless() | ast.NotAfter():
-            return [p, *_parts_always_there(p.body)]
-    return [p]
-
-
 def _in_place_of(c: ast.Expression) -> str | None:
     """What was probably meant by a condition that is never TRUE."""
     match c:
@@ -395,7 +368,7 @@ def _in_place_of(c: ast.Expression) -> str | None:
             return f"NULL is equal to nothing: write {print_expression(ast.IsNull(c.operand, negated=False))}"
         case ast.InList() if any(_is_null(o) for o in c.options):
             return "leave NULL out of the list: nothing is known to differ from it"
-        case ast.Between(negated=False, low=ast.Literal(value=int() | float()), high=ast.Literal(value=int() | float())):
+        case ast.Between(negated=False, low=ast.Literal(value=low), high=ast.Literal(value=high)) if low and high:
             return "the lower bound comes first: BETWEEN 1 AND 5"
     nulls = (e for e in ast.find(c, ast.Literal) if _is_null(e))
     return "nothing compares with NULL: IS NULL and IS NOT NULL ask for it" if any(nulls) else None

@@ -2,8 +2,8 @@
 
 Values and the constants they are compared with are points on a line; comparisons say that some points are equal,
 different, or before others. All comparisons can hold at once if and only if no chain leads from a point to a point
-before it, nor from a point to a different one and back. NULL and NaN have no order, so a comparison and its opposite can
-both fail; only a value for which some comparison holds is known to be neither.
+before it, nor from a point to a different one and back. NULL and NaN have no order, so a comparison and its opposite
+can both fail; only a value for which some comparison holds is known to be neither.
 
 Arithmetic is not decided: `v` and `v + 1` are two points.
 """
