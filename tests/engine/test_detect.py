@@ -118,8 +118,8 @@ WALKED = [
 ]
 ENUMERATED = [
     ("SELECT * FROM S WHERE A ; B+ ; C WITHIN 9 EVENTS LIMIT 2", "LIMIT takes some of the matches of an end"),
-    ("SELECT NEXT * FROM S WHERE A ; B+ ; C WITHIN 9 EVENTS", "NEXT chooses among those of an end"),
-    ("SELECT MAX * FROM S WHERE A AS x ; B AS y FILTER x.v < y.v WITHIN 9 s", "MAX chooses among those of an end"),
+    ("SELECT NEXT * FROM S WHERE A ; B+ ; C WITHIN 9 EVENTS", "NEXT chooses among the matches of an end"),
+    ("SELECT MAX * FROM S WHERE A AS x ; B AS y FILTER x.v < y.v WITHIN 9 s", "MAX chooses among the matches of an end"),
     ("SELECT * FROM S WHERE A AS x ; B AS y FILTER x.v <> y.v WITHIN 9 s", "conditions are judged on whole matches"),
 ]
 
@@ -151,7 +151,7 @@ def test_against_the_reference(text: str) -> None:
 
 @pytest.mark.parametrize(("text", "reason"), ENUMERATED)
 def test_explain_says_where_the_matches_are_written_out(text: str, reason: str) -> None:
-    assert f"\n  detection     from the matches, since {reason}\n" in ensue.query(text).explain()
+    assert f"\n  detection     from the matches, because {reason}\n" in ensue.query(text).explain()
 
 
 @pytest.mark.parametrize("text", WALKED)

@@ -119,12 +119,12 @@ class Plan(AutomatonSpec):
 
     @property
     def judged(self) -> bool:
-        """Whether not all that the automaton finds are matches in the end, so that they cannot be counted as matches."""
+        """Whether some of what the automaton finds are no matches in the end, so that it cannot count matches."""
         return bool(self.related) or self.ambiguous
 
     @property
     def decided_last(self) -> str:
-        """What is decided among the matches of an end after they are written out, in words; empty if nothing is.
+        """What is decided among the matches of an end after they are written out, in words; empty for nothing.
 
         If nothing must be decided, the match structure itself says which events took part.
         """
