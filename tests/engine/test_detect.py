@@ -119,7 +119,10 @@ WALKED = [
 ENUMERATED = [
     ("SELECT * FROM S WHERE A ; B+ ; C WITHIN 9 EVENTS LIMIT 2", "LIMIT takes some of the matches of an end"),
     ("SELECT NEXT * FROM S WHERE A ; B+ ; C WITHIN 9 EVENTS", "NEXT chooses among the matches of an end"),
-    ("SELECT MAX * FROM S WHERE A AS x ; B AS y FILTER x.v < y.v WITHIN 9 s", "MAX chooses among the matches of an end"),
+    (
+        "SELECT MAX * FROM S WHERE A AS x ; B AS y FILTER x.v < y.v WITHIN 9 s",
+        "MAX chooses among the matches of an end",
+    ),
     ("SELECT * FROM S WHERE A AS x ; B AS y FILTER x.v <> y.v WITHIN 9 s", "conditions are judged on whole matches"),
 ]
 
