@@ -1,4 +1,4 @@
-"""The same question to Flink's MATCH_RECOGNIZE, in an environment of its own: its dependencies are not ours."""
+"""Asks Flink's MATCH_RECOGNIZE the same question. Flink has its own environment, because its dependencies differ."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def measured(
 ) -> list[dict[str, Any]]:
     """Flink's rate for a query of `flink_job.py` over the events of a folder; `ours` is in million rows a second.
 
-    The package from PyPI has no reader of Parquet, so the files are CSV; what reading alone takes is told too.
+    The package from PyPI cannot read Parquet, so the files are CSV. The time for reading alone is measured too.
     """
     python = _environment(install=install)
     if isinstance(python, str):
@@ -44,7 +44,7 @@ def measured(
 
 
 def _environment(*, install: bool) -> Path | str:
-    """The Python that has Flink, made where it is not there yet; or why there is none."""
+    """The Python of Flink's environment, which is made if it is missing; or the reason why there is none."""
     given = os.environ.get("FLINK_PYTHON")
     if given:
         return Path(given)

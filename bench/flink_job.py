@@ -1,4 +1,4 @@
-"""Runs in Flink's own environment: MATCH_RECOGNIZE over CSV files, streaming, two cores. Prints seconds as JSON.
+"""Runs in Flink's environment: MATCH_RECOGNIZE over a stream of CSV files, on two cores. Prints seconds as JSON.
 
 python flink_job.py sequence|pair FOLDER WINDOW_IN_MILLISECONDS
 """
@@ -9,7 +9,7 @@ import time
 
 from pyflink.table import EnvironmentSettings, TableEnvironment
 
-# The nearest that MATCH_RECOGNIZE can say: for each A one match, with the next B, and the next C, that fit.
+# The nearest query that MATCH_RECOGNIZE has: for each A one match, with the next B and the next C that fit.
 QUERIES = {
     "sequence": """
         MEASURES x.id AS a, y.id AS b, z.id AS c

@@ -1,6 +1,6 @@
-"""Whole queries with each function of the language, beside the same query with a plain comparison of the same column.
+"""Whole queries with each function of the language, compared with a query that has a plain comparison instead.
 
-What a function costs must not decide whether it can be used: the goal is three times the query with the comparison.
+The goal: a query with a function takes at most three times as long as the query with the comparison.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import ensue
 from bench.workloads import NAMES
 
 QUERY = "SELECT x.i FROM S WHERE (A AS x FILTER {}) : (B AS y FILTER y.i > 90)"
-#: The aggregates are of three events each; the condition is judged on whole matches, as those that relate events are.
+#: Each aggregate runs over three events. Its condition is judged on whole matches, like conditions that relate events.
 AGGREGATING = "SELECT x.i FROM S WHERE (A AS y){{3}} ; B AS x FILTER {} WITHIN 12 EVENTS"
 TIMES = 5
 
-#: The comparison of a column, and what else is asked of that column. Each is TRUE of one event in a hundred or fewer.
+#: For each column: the plain comparison, and the other conditions. Each holds for at most one event in a hundred.
 CONDITIONS: dict[str, list[str]] = {
     "x.i = 7": [
         "x.i + 1 = 8",
@@ -110,7 +110,7 @@ AGGREGATES += ["first(y.i) > 98", "last(y.i) > 98", "min(y.s) > 'user 99'"]
 
 
 def events(count: int, seed: int = 5) -> pa.Table:
-    """Events of two types, a second apart, with numbers, texts and times."""
+    """Events of two types, one each second, with numbers, texts and times."""
     rng = np.random.default_rng(seed)
     numbers = rng.integers(0, 100, count)
     times = pa.array(np.arange(count) * 1_000_000 + 1_704_067_200_000_000)
@@ -135,7 +135,7 @@ def events(count: int, seed: int = 5) -> pa.Table:
 
 
 def functions(count: int) -> Iterator[dict[str, Any]]:
-    """How many times as long a query takes with each function as with the comparison, run in turns."""
+    """For each function: the time of its query, as a multiple of the time of the comparison. They run in turn."""
     stream = events(count)
     for plain, conditions in CONDITIONS.items():
         for condition in conditions:
@@ -153,7 +153,7 @@ def _beside(stream: pa.Table, plain: str, asked: str, name: str) -> dict[str, An
         for k, work in enumerate(works):
             start = time.perf_counter()
             work()
-            if turn:  # in the first, kernels are loaded
+            if turn:  # the first run loads the kernels
                 shortest[k] = min(shortest[k], time.perf_counter() - start)
     return {
         "name": name,

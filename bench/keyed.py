@@ -1,8 +1,8 @@
-"""`A ; B ; C` of one key within one second over ten million events, on all cores, and the same of others.
+"""`A ; B ; C` of one key within one second over ten million events, on all cores: Ensue and other programs.
 
-On the same footing: from a Parquet file, and from memory; every result as a table of all matches, but for chdb, whose
-`sequenceMatch` only says for each key whether there is one. DuckDB's plain self-join takes minutes, so it gets a
-hundredth of the events; its cost grows faster than the events, and what is printed is not scaled up.
+All get the same: events from a Parquet file, and from memory. All give a table of all matches, except chdb: its
+`sequenceMatch` only says for each key whether there is a match. DuckDB's plain self-join takes minutes, so it gets a
+hundredth of the events. Its cost grows faster than the events, and the printed figure is not scaled up.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import ensue
 from bench.measure import best_of
 from bench.workloads import KEYED, keyed_stream
 
-#: Runs of each: the first ones of a process pay for its memory, so the best of some is taken for everyone.
+#: The number of runs of each. The first runs of a process also pay for its memory, so the best of all runs counts.
 TIMES = 7
 WINDOW = 1000
 
@@ -60,7 +60,7 @@ def keyed(events: int) -> dict[str, list[dict[str, Any]]]:
 def _compared(
     ours: Callable[[], int], peers: dict[str, Callable[[], int | None]], of: str = "", times: int = TIMES
 ) -> list[dict[str, Any]]:
-    """The best times, by turns: what else the machine does meets all alike."""
+    """The best times. All run in turn, so other work on the machine affects all of them equally."""
     runs: dict[str, Callable[[], int | None]] = {"ensue": ours, **peers}
     seconds = dict.fromkeys(runs, float("inf"))
     found = {}
@@ -86,7 +86,7 @@ def _ours(events: Any) -> int:
 
 
 def polars_join(events: pl.LazyFrame) -> int:
-    """Equi-joins on the key and the second as one integer, then the comparisons: an event meets those of its own
+    """Equi-joins on one integer of the key and the second, then the comparisons. An event meets the events of its own
     second and of the next."""
     cell = pl.col("time") // WINDOW * 1000 + pl.col("key")
 

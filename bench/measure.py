@@ -1,4 +1,4 @@
-"""Measuring: best of a few runs, and everything that is compared in one run."""
+"""Measures the best of a few runs. Whatever is compared is measured in the same run."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ def chosen(workload: Workload) -> tuple[Choice, EventStream]:
 
 
 def measure(workload: Workload, times: int = 3, threads: int = 1) -> dict[str, Any]:
-    """The rate of a workload, and its ratio to a bare pass that only evaluates the predicates."""
+    """The rate of a workload, and its ratio to a pass that evaluates only the predicates."""
     choice, stream = chosen(workload)
     plan = choice.plan
     assert plan is not None
-    evaluate_table(choice, stream.slice(0, 1000), threads=threads)  # kernels are loaded, programs are not yet known
+    evaluate_table(choice, stream.slice(0, 1000), threads=threads)  # loads the kernels
     seconds, found = best_of(times, lambda: evaluate_table(choice, stream, threads=threads))
     bare, _ = best_of(times, lambda: Reader(plan, stream.tick).read(stream, 0))
     assert isinstance(found, ComplexEvents)

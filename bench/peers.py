@@ -1,4 +1,4 @@
-"""The same questions to DuckDB and ClickHouse (chdb), where they can be asked."""
+"""Asks DuckDB and ClickHouse (chdb) the same questions, as far as they can be asked."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bench.workloads import TYPES, Workload, sequence, typed_stream
 
 
 def sequence_of_three(events: int = 20_000, window: int = 100) -> list[dict[str, Any]]:
-    """Three types in sequence within 100 events: all matches here and in DuckDB, only "is there one" in chdb."""
+    """Three types in sequence within 100 events. Ensue and DuckDB give all matches, chdb only says if there is one."""
     stream = typed_stream(events)
     plain = pa.table({"time": stream["time"], "type": stream["type"].cast(pa.string())})
     ours = measure(Workload("sequence of 3 within 100", sequence(3, window, output=True), stream))
@@ -31,7 +31,7 @@ def sequence_of_three(events: int = 20_000, window: int = 100) -> list[dict[str,
     assert rows == ours["matches"], (rows, ours["matches"])
     found = [_row("DuckDB, self-join", seconds, our_seconds, rows)]
 
-    # sequenceMatch answers whether the pattern occurs at all in a group; it lists nothing and knows no count window.
+    # sequenceMatch only says whether the pattern occurs in a group. It lists no matches and has no window in events.
     pattern = "".join(f"(?{i + 1}).*" for i in range(3)).removesuffix(".*")
     tests = ", ".join(f"type = '{t}'" for t in TYPES[:3])
     match = f"SELECT sequenceMatch('{pattern}')(toDateTime(time), {tests}) FROM Python(plain) SETTINGS max_threads = 1"

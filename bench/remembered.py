@@ -1,4 +1,4 @@
-"""Queries that remember something of their events: values that are compared, and times."""
+"""Queries that store something of their events: values to compare, and times."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _PAIR = "SELECT x, y FROM S WHERE A AS x ; B AS y FILTER x.key = y.key AND y.v >
 
 
 def correlation(events: int) -> list[dict[str, Any]]:
-    """Events of one key, of three types; the window holds 10,000 events."""
+    """Three events of different types with the same key; the window holds 10,000 events."""
     rows = [
         measure(Workload(f"x = y = z, {keys:,} ids", f"{_TIED} WITHIN 10000 EVENTS", keyed_stream(events, 3, keys)))
         for keys in (1_000, 1_000_000)
     ]
-    # With few ids nearly every triple of a window is a match; what they cost before is seen where none is complete.
+    # With few ids nearly every triple in a window is a match. A query without matches shows the cost before that.
     unmatched = f"{_TIED} AND z.v > 2 WITHIN 10000 EVENTS"
     rows += [
         measure(Workload(f"x = y = z, {keys:,} ids, no output", unmatched, keyed_stream(events, 3, keys)))
@@ -45,7 +45,7 @@ def correlation(events: int) -> list[dict[str, Any]]:
 
 
 def few_hits(events: int) -> list[dict[str, Any]]:
-    """One event in a hundred counts; the rate must not fall with the stream."""
+    """One event in a hundred matters. The rate must not fall as the stream grows."""
     query = f"{_PAIR} AND x.v > 0.99 AND y.v > 0.99 WITHIN 10000 EVENTS"
     return [
         measure(Workload(f"{n:,} events with 1% of hits", query, keyed_stream(n, 3, 1_000)))
@@ -54,7 +54,7 @@ def few_hits(events: int) -> list[dict[str, Any]]:
 
 
 def joined(events: int) -> list[dict[str, Any]]:
-    """The pair of one key in DuckDB, on one core, and in Flink, where it is installed, on two."""
+    """The pair of one key in DuckDB on one core, and in Flink, if it is installed, on two."""
     stream = keyed_stream(events, 3, 1_000)
     ours = measure(Workload("pair", f"{_PAIR} WITHIN 10000 EVENTS", stream))
     our_seconds = events / ours["million_events_a_second"] / 1e6
@@ -79,7 +79,7 @@ def joined(events: int) -> list[dict[str, Any]]:
 
 
 def _as_csv(stream: pa.Table) -> Path:
-    """The events as a CSV file with numbers and timestamps, in a folder of its own."""
+    """Writes the events as a CSV file with numbers and timestamps into a new folder."""
     folder = CACHE / f"pairs-{len(stream)}-csv"
     folder.mkdir(parents=True, exist_ok=True)
     columns = {
@@ -95,7 +95,7 @@ def _as_csv(stream: pa.Table) -> Path:
 
 
 def timed(events: int) -> list[dict[str, Any]]:
-    """The shapes of Garcia and Riveros, over eight types, a millisecond apart."""
+    """The queries of Garcia and Riveros over events of eight types, one each millisecond."""
     stream = keyed_stream(events, 8, 10)
     steps = " ;[2 ms .. 6 ms] ".join(f"{t} AS {t.lower()}" for t in "ABCDEF")
     queries = {

@@ -1,4 +1,4 @@
-"""What `make bench` prints and keeps."""
+"""Prints and keeps the results of `make bench`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ RESULTS = Path(__file__).parent / "results"
 
 
 def section(title: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Prints the rows under their title and gives them back."""
+    """Prints the rows under their title and returns them."""
     print(f"\n{title}")
     for row in rows:
         rest = "   ".join(f"{k.replace('_', ' ')} {_shown(v)}" for k, v in row.items() if k != "name" and v is not None)
@@ -25,7 +25,7 @@ def _shown(value: Any) -> str:
 
 
 def commit() -> str:
-    """The commit that is measured; it ends in `-dirty` where files beside the results differ from it."""
+    """The commit that is measured. It ends in `-dirty` if any files other than the results differ from it."""
     name = _git("describe", "--always", "--exclude", "*")
     if not name:
         return "unknown"
@@ -41,7 +41,7 @@ def _git(*arguments: str) -> str:
 
 
 def keep(name: str, results: dict[str, Any]) -> None:
-    """Writes results into bench/results/, unless nobody could check out what they were measured with."""
+    """Writes results into bench/results/. Results from a tree with changes are not kept: nobody could check it out."""
     if results["commit"] == "unknown" or results["commit"].endswith("-dirty"):
         return
     RESULTS.mkdir(exist_ok=True)

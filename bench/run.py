@@ -1,4 +1,4 @@
-"""`make bench`: every measure in one run, as ratios where it can be, printed and kept in bench/results/."""
+"""`make bench`: measures everything in one run, as ratios where possible, and keeps it in bench/results/."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How cost grows: with the window, with the stream, with the output."""
+"""How the cost grows with the window, with the stream and with the output."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ensue.plan import Plan
 
 
 def windows(events: int) -> list[dict[str, Any]]:
-    """The cost of an event with windows of 100 to 100,000 events and no output, as a ratio to the shortest."""
+    """The cost of an event with windows of 100 to 100,000 events and no output, relative to the shortest window."""
     stream = typed_stream(events)
     rows = [
         measure(Workload(f"window {w:,}", sequence(4, w, output=False), stream), times=5)
@@ -29,7 +29,7 @@ def windows(events: int) -> list[dict[str, Any]]:
 
 
 def streams(events: int, factors: tuple[int, ...]) -> list[dict[str, Any]]:
-    """The rate and the memory of the match structure as the stream grows, pushed in batches of a million."""
+    """The rate and the memory of the match structure as the stream grows, in batches of a million events."""
     rows: list[dict[str, Any]] = []
     for factor in factors:
         workload = Workload("", sequence(4, 1_000, output=False), typed_stream(events * factor))
@@ -41,7 +41,7 @@ def streams(events: int, factors: tuple[int, ...]) -> list[dict[str, Any]]:
                 runner.push(stream.slice(start, 1 << 20))
             return runner
 
-        # Every size takes as many events in all: a millisecond that the machine is busy hides in none of them.
+        # Every size runs over as many events in all, so a short disturbance affects all of them equally.
         seconds, runner = best_of(2 * max(factors) // factor, run)
         rows.append(
             {
@@ -61,10 +61,10 @@ def _pushed(plan: Plan, events: EventStream) -> ComplexEvents:
 
 
 def enumeration(small: bool) -> list[dict[str, Any]]:
-    """Nanoseconds for each reported event, where one end has a thousand of them to a hundred million.
+    """Nanoseconds for each reported event, when one end has from a thousand to a hundred million of them.
 
-    Small ends are repeated, so that every row but the largest reports ten million in all; what the same query costs
-    with no output is taken off. The last row is the least that a run takes: its set-up, and a thousand events.
+    Small ends are repeated, so that every row but the largest reports ten million events in all. The cost of the same
+    query without output is subtracted. The last row is a shortest run: its set-up and a thousand events.
     """
     rows = []
     for size in (10**3, 10**4, 10**5, 10**6, 10**7, 10**8):

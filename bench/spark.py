@@ -1,7 +1,7 @@
-"""`make bench`, Spark's part: what Ensue takes on Spark, as ratios to what Spark itself takes in the same run.
+"""`make bench`, the part on Spark: the time of Ensue on Spark, compared with Spark's own in the same run.
 
-The compared are run in turn, A B A B, and the shortest time of each counts: the machine may be busy with other work.
-Every query's matches are compared with the embedded engine's before anything is measured.
+What is compared runs in turn, A B A B, and the shortest time of each counts, because the machine may do other work.
+Before anything is measured, the matches of every query are compared with those of the embedded engine.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ from ensue.spark.crossing import compacted
 from ensue.spark.packing import PACKED, Packer
 from ensue.spark.run import prepare, usual_buckets
 
-#: The session's settings beside those of `local_session`. 4 GB: the self-join's sort and the joins' rows.
+#: Settings of the session in addition to those of `local_session`. The joins need 4 GB for their sort and their rows.
 SETTINGS = {"spark.driver.memory": "4g"}
 Batches = Iterator[pa.RecordBatch]
 
 
 @dataclass(frozen=True)
 class Size:
-    """How much is measured. Windows grow with the time between events of a key, so that the matches stay as many."""
+    """The sizes. Windows grow with the time between the events of a key, so the number of matches stays the same."""
 
     rows: int
     keys: tuple[int, int]
-    join_rows: int  # of the self-join with few keys, which grows with the square
+    join_rows: int  # for the self-join with few keys, whose time grows with the square
     rounds: int
 
 
@@ -107,7 +107,7 @@ def events(size: Size, which: int) -> Path:
 
 
 def window(size: Size, which: int) -> int:
-    """Milliseconds in which a key has one event of each type, on average."""
+    """The milliseconds in which a key has one event of each type on average."""
     return size.keys[which] * len(TYPES)
 
 
@@ -144,19 +144,19 @@ def window_function(size: Size, which: int) -> str:
 
 
 def passed_on(batches: Batches) -> Batches:
-    """What a `mapInArrow` costs that does nothing."""
+    """The cost of a `mapInArrow` that does nothing."""
     yield from batches
 
 
-#: The bytes of a batch that crosses to Python: Spark's own default, which it checks after every row, and none, which is
-#: what `local_session` sets.
+#: The limits on the bytes of a batch that crosses to Python: Spark's default, which it checks after every row; and no
+#: limit, as `local_session` sets it.
 LIMIT = "spark.sql.execution.arrow.maxBytesPerBatch"
 USUAL_LIMIT, NO_LIMIT = "64m", str(2**31 - 1)
 UNLIMITED, LIMITED = ", no limit of bytes", ", Spark's limit of bytes"
 
 
 def limited(spark: SparkSession, limit: str, work: Callable[[], Any]) -> Callable[[], Any]:
-    """The work with this limit of a batch; whatever comes after it has none again."""
+    """The work with this limit on a batch. Later work has no limit again."""
 
     def run() -> Any:
         spark.conf.set(LIMIT, limit)
@@ -177,7 +177,7 @@ def consumed(frame: DataFrame) -> None:
 
 @dataclass(frozen=True)
 class Cost:
-    """The shortest time and the least processor time of some runs, in seconds."""
+    """The shortest time and the least processor time of several runs, in seconds."""
 
     seconds: float = math.inf
     cpu: float = math.inf
@@ -193,7 +193,7 @@ def cost_of(work: Callable[[], Any]) -> Cost:
 
 
 def in_turn(rounds: int, works: Mapping[str, Callable[[], Any]]) -> dict[str, Cost]:
-    """The cost of each, from rounds in which all are run one after the other."""
+    """The cost of each, from rounds in which all run one after the other."""
     found = dict.fromkeys(works, Cost())
     for _ in range(rounds):
         for name, work in works.items():
@@ -202,7 +202,7 @@ def in_turn(rounds: int, works: Mapping[str, Callable[[], Any]]) -> dict[str, Co
 
 
 def row(name: str, rows: int, cost: Cost, ours: Cost | None = None, **more: Any) -> dict[str, Any]:
-    """`times_ours`: by the clock; `cpu_times_ours`: by processor time, which a busy machine changes less."""
+    """A row. `times_ours` is by the clock, `cpu_times_ours` by processor time, which other work changes less."""
     found = {
         "name": name,
         "seconds": round(cost.seconds, 2),
@@ -215,7 +215,7 @@ def row(name: str, rows: int, cost: Cost, ours: Cost | None = None, **more: Any)
 
 
 def checked(found: pa.Table, query: str, table: pa.Table) -> int:
-    """The number of matches, which are the embedded engine's."""
+    """The number of matches, after they were compared with those of the embedded engine."""
     expected = ensue.match(table, query).to_arrow()
     order = [(c, "ascending") for c in ("x_id", "y_id", "z_id") if c in expected.column_names]
     names = [c for c, _ in order]
@@ -250,7 +250,7 @@ def partitioned(spark: SparkSession, size: Size, keys: int) -> list[dict[str, An
         *(row(name, size.rows, cost, ours) for name, cost in times.items() if name != "ensue"),
     ]
     for name, sql in ((windowed, window_function(size, which)), ("Spark SQL: self-join", self_join(size, which))):
-        # A join compares a key's events with each other: with few keys it is hopeless but for a part.
+        # A join compares the events of a key with each other. With few keys it takes too long, so it gets fewer events.
         few = which == 0 and "join" in name
         part = spark.read.parquet(str(events_of(size.join_rows, keys))) if few else frame
         part.createOrReplaceTempView("events")
@@ -269,12 +269,12 @@ def partitioned(spark: SparkSession, size: Size, keys: int) -> list[dict[str, An
 
 
 def unpartitioned(size: Size) -> list[dict[str, Any]]:
-    """Sessions with one task at a time and with two, told in turn to run the same query.
+    """Sessions with one task at a time and with two, which run the same query in turn.
 
-    Of one task, the JVM and Python work side by side on as many cores as there are: so there is one session more that
-    has a single core for all of its processes.
+    The JVM and Python of one task work side by side on all cores. So one more session
+    has a single core for all its processes.
     """
-    events(size, 0)  # made here: the sessions would make it at the same time
+    events(size, 0)  # the folder is made here, because all sessions would make it at the same time
     sessions = {
         "local[1] on one core": Session("local[1]", size is SMALL, one_core=True),
         "local[1]": Session("local[1]", size is SMALL),
@@ -295,7 +295,7 @@ def unpartitioned(size: Size) -> list[dict[str, Any]]:
 
 
 class Session:
-    """Another process with a session of its own."""
+    """Another process with its own session."""
 
     def __init__(self, master: str, small: bool, *, one_core: bool = False) -> None:
         command = [sys.executable, "-m", "bench.spark", "--serve", master, *(["--small"] if small else [])]
@@ -332,7 +332,7 @@ def serve(master: str, size: Size) -> None:
 # ---------------------------------------------------------------- streams
 
 _STATELESS = "Spark: stateless mapInArrow"
-_LATE = 10  # seconds that an event may come late
+_LATE = 10  # by how many seconds an event may be late
 _NAMED = {
     "few": "80% of the events are irrelevant",
     "all": "every event may be in a match",
@@ -353,7 +353,7 @@ def stream_queries(size: Size) -> dict[str, str]:
 
 
 def streaming(spark: SparkSession, size: Size) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """From files, one a micro-batch, 100,000 keys."""
+    """Streams from files, one for each micro-batch, with 100,000 keys."""
     folder = events(size, -1)
     for short, query in stream_queries(size).items():
         matches = checked(_collected(spark, folder, query), query, _final(pq.read_table(folder)))
@@ -392,20 +392,20 @@ def record(told: list[Told], of: Callable[[DataFrame], DataFrame], spark: SparkS
 
 
 def steady(runs: list[Told]) -> dict[str, float]:
-    """The median micro-batch of the quickest run, without the first: a stream starts once, and runs for long."""
+    """The median micro-batch of the fastest run, without the first one: a stream starts once and then runs for long."""
     medians = [statistics.median(b["ms"] for b in told[1:] if b["rows"]) for told in runs]
     return {"median_ms_a_micro_batch": min(medians)}
 
 
 def kept_only(frame: DataFrame, query: str) -> DataFrame:
-    """What goes to a query's state and back, without the query: its packed events through the state store."""
+    """A stream that sends packed events through the state store like a query, but without evaluating the query."""
     parsed = ensue.query(query)
     packed = compacted(prepare(parsed.ast, query, frame).streamed).mapInArrow(Packer(usual_buckets(frame)), PACKED)
     return packed.groupBy("bucket").transformWithState(Keeper(), "bucket long", "Append", "EventTime")
 
 
 class Keeper(StatefulProcessor):
-    """Keeps the events of the last micro-batch, as a query must that waits for the watermark."""
+    """Keeps the events of the last micro-batch, as a query must do until the watermark has passed them."""
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._state = handle.getValueState("bucket", "state binary")
@@ -426,14 +426,14 @@ def read_stream(spark: SparkSession, folder: Path) -> DataFrame:
 
 
 def _final(table: pa.Table) -> pa.Table:
-    """The events that the last watermark has passed: those behind it wait for more when the stream ends."""
+    """The events that the last watermark has passed. Later events still wait when the stream ends."""
     times = table.column("time")
     last = pc.subtract(pc.max(times), pa.scalar(timedelta(seconds=_LATE), pa.duration("us")))
     return table.filter(pc.less_equal(times, last))
 
 
 def drained(frame: DataFrame) -> Told:
-    """Runs a stream to its end; what its micro-batches told of themselves."""
+    """Runs a stream to its end, and returns what its micro-batches reported."""
     with tempfile.TemporaryDirectory() as checkpoint:
         writer = frame.writeStream.format("noop").option("checkpointLocation", checkpoint).trigger(availableNow=True)
         query = writer.start()
@@ -448,7 +448,7 @@ def _told(progress: Any) -> dict[str, Any]:
 
 
 def _collected(spark: SparkSession, folder: Path, query: str) -> pa.Table:
-    """The matches of a stream, through files."""
+    """The matches of a stream, written to files and read from them."""
     with tempfile.TemporaryDirectory() as out:
         frame = ensue.match(read_stream(spark, folder), query)
         writer = frame.writeStream.format("parquet").option("checkpointLocation", f"{out}/checkpoint")

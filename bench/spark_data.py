@@ -1,4 +1,4 @@
-"""The events that Spark is measured on: Parquet files made once from a seed, kept in bench/.cache."""
+"""The events for the measurements on Spark: Parquet files that are made once from a seed, and kept in bench/.cache."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _STEP = 1_000  # microseconds
 
 
 def events_of(rows: int, keys: int) -> Path:
-    """A folder of ten Parquet files in the order of time: events of 20 types, uniform over types and keys."""
+    """A folder of ten Parquet files in the order of time. The events are spread evenly over 20 types and the keys."""
     folder = CACHE / f"{rows}-{keys}"
     if not folder.exists():
         unfinished = CACHE / f"{rows}-{keys}.unfinished"
@@ -31,9 +31,9 @@ def events_of(rows: int, keys: int) -> Path:
             first, last = rows * number // FILES, rows * (number + 1) // FILES
             table = _table(rng, first, last, keys)
             path = unfinished / f"part-{number:02}.parquet"
-            # Groups of rows that tasks can share out, as Spark itself would write them for files of many tasks.
+            # Small row groups, which several tasks can read, as if Spark had written the files.
             pq.write_table(table, path, row_group_size=max(1, (last - first) // 8))
-            os.utime(path, (1_700_000_000 + number,) * 2)  # a stream reads the older file first
+            os.utime(path, (1_700_000_000 + number,) * 2)  # a stream reads older files first
         unfinished.rename(folder)
     return folder
 
@@ -53,7 +53,7 @@ def _table(rng: np.random.Generator, first: int, last: int, keys: int) -> pa.Tab
 
 
 def as_csv(folder: Path) -> Path:
-    """The same events as CSV files, for a peer that cannot read Parquet here."""
+    """The same events as CSV files, for a program that cannot read Parquet here."""
     copy = folder.with_name(f"{folder.name}-csv")
     if not copy.exists():
         unfinished = folder.with_name(f"{folder.name}-csv.unfinished")

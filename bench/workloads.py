@@ -1,4 +1,4 @@
-"""The streams and queries that are measured: made from a seed, the same on every machine."""
+"""The streams and queries that are measured. They are made from a seed, so they are the same on every machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NAMES = ["INTC", "RIMM", "QQQ", "IPIX", "AMAT", "CSCO", "YHOO", "DELL", "ORCL", 
 
 
 def typed_stream(events: int, seed: int = 1) -> pa.Table:
-    """Events of 24 types, uniform, one millisecond apart."""
+    """Events spread evenly over 24 types, one each millisecond."""
     rng = np.random.default_rng(seed)
     codes = rng.integers(0, len(TYPES), events, dtype=np.int8)
     return pa.table(
@@ -24,7 +24,7 @@ def typed_stream(events: int, seed: int = 1) -> pa.Table:
 
 
 def blocks(sizes: list[int]) -> pa.Table:
-    """So many events of the first type, then so many of the second, and so on, one millisecond apart."""
+    """A number of events of the first type, then as many of the second, and so on, one each millisecond."""
     codes = np.repeat(np.arange(len(sizes), dtype=np.int8), sizes)
     return pa.table(
         {
@@ -35,7 +35,7 @@ def blocks(sizes: list[int]) -> pa.Table:
 
 
 def stock_stream(events: int, seed: int = 2) -> pa.Table:
-    """Buys and sells of 20 names, on average 2.5 milliseconds apart."""
+    """Buys and sells of 20 names, one in 2.5 milliseconds on average."""
     rng = np.random.default_rng(seed)
     codes = rng.integers(0, 2, events, dtype=np.int8)
     names = rng.integers(0, len(NAMES), events, dtype=np.int8)
@@ -51,7 +51,7 @@ def stock_stream(events: int, seed: int = 2) -> pa.Table:
 
 
 def keyed_stream(events: int, types: int, keys: int, seed: int = 3) -> pa.Table:
-    """Events of some types and keys, uniform, one millisecond apart."""
+    """Events spread evenly over types and keys, one each millisecond."""
     rng = np.random.default_rng(seed)
     codes = rng.integers(0, types, events, dtype=np.int8)
     letters = [chr(ord("A") + i) for i in range(types)]
@@ -67,7 +67,7 @@ def keyed_stream(events: int, types: int, keys: int, seed: int = 3) -> pa.Table:
 
 @dataclass(frozen=True)
 class Workload:
-    """A query over a stream. `name` stays the same, so that results can be compared over time."""
+    """A query over a stream. `name` does not change, so that results can be compared over time."""
 
     name: str
     query: str
@@ -96,7 +96,7 @@ KEYED = "SELECT * FROM S WHERE A AS x ; B AS y ; C AS z PARTITION BY key WITHIN 
 def selector_workloads(events: int) -> list[Workload]:
     """The selectors of whole queries, and one inside a pattern."""
     typed = typed_stream(events)
-    # MAX keeps all matches of this sequence: within 10,000 events they are 3.6 billion.
+    # MAX keeps all matches of this sequence, which are 3.6 billion within 10,000 events.
     windows = [(s, w) for s in ("NEXT", "LAST", "MAX") for w in (100, 1_000, 10_000) if (s, w) != ("MAX", 10_000)]
     inside = "SELECT * FROM S WHERE NEXT(A1 ; A2) : A3 WITHIN 10000 EVENTS"
     return [
@@ -111,7 +111,7 @@ def selector_workloads(events: int) -> list[Workload]:
 
 
 def engine_workloads(events: int) -> list[Workload]:
-    """What the engine is measured on, one core, all matches as positions."""
+    """The workloads of the engine: on one core, with all matches as positions."""
     typed = typed_stream(events)
     stock = stock_stream(events)
     found = [
@@ -119,7 +119,7 @@ def engine_workloads(events: int) -> list[Workload]:
         for n in (3, 6, 12)
         for w in (100, 1_000, 10_000)
     ]
-    # With longer windows the number of matches explodes (3.6 billion for 3 types within 10,000 events).
+    # With longer windows there are too many matches: 3.6 billion for 3 types within 10,000 events.
     found += [
         Workload(f"sequence of {n} within {w}, all matches", sequence(n, w, output=True), typed)
         for n, w in ((3, 100), (3, 1_000), (6, 100), (12, 100))

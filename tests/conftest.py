@@ -10,10 +10,10 @@ settings.register_profile(
     "ensue",
     # On a busy machine a single example may take long.
     deadline=None,
-    # CI has the same examples every time, unless it is given a seed.
+    # CI tries the same examples every time, unless a seed is given.
     derandomize=bool(os.environ.get("CI")) and not amounts.SEED,
     max_examples=amounts.amount(60),
-    # The fixture `engine` is a name: it may well stay the same from example to example.
+    # The fixture `engine` is only a name, so all examples may share it.
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 settings.load_profile("ensue")
@@ -21,7 +21,7 @@ settings.load_profile("ensue")
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """The seed of the other random cases is that of Hypothesis too."""
+    """Hypothesis gets the same seed as the other random cases."""
     if amounts.SEED and config.option.hypothesis_seed is None:
         config.option.hypothesis_seed = str(amounts.SEED)
 
@@ -32,5 +32,5 @@ def pytest_report_header() -> str:
 
 @pytest.fixture(params=["reference", "auto"])
 def engine(request: pytest.FixtureRequest) -> str:
-    """The meaning itself, and what a user gets: the fastest engine that evaluates the query."""
+    """The reference, which is the meaning; and the engine that a user gets, the fastest one for the query."""
     return str(request.param)

@@ -1,6 +1,6 @@
-"""What `make docs` adds to the pages that are written by hand: the reference of the Python names, and colours for code.
+"""What `make docs` adds to the pages in `docs/`: the reference of the Python names, and colours for code.
 
-mkdocs loads this file as a hook. The reference says what the docstrings say, so it cannot differ from the code.
+mkdocs loads this file as a hook. The reference is made from the docstrings, so it cannot differ from the code.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
     from mkdocs.structure.files import Files
 
-#: The modules that users import from. What they have in `__all__` is public.
+#: The modules from which users import. The names in their `__all__` are public.
 MODULES = ("ensue", "ensue.dsl", "ensue.algebra", "ensue.spark")
-#: A longer signature is written with a line for each parameter.
+#: A longer signature gets one line for each parameter.
 WIDEST = 100
-#: What a class has beside plain methods: what is called, and what is read like an attribute.
+#: Members of a class that are not plain methods: some are called, and some are read like attributes.
 BOUND, READ = (classmethod, staticmethod), (property, cached_property)
 
 
@@ -50,7 +50,7 @@ def reference() -> str:
 
 
 def public_names(module: str) -> dict[str, Any]:
-    """What a module offers: functions, classes with their methods and properties, and values; by their names there."""
+    """The public functions, classes, methods, properties and values of a module, by their names in it."""
     loaded = import_module(module)
     found: dict[str, Any] = {}
     for name in loaded.__all__:
@@ -63,7 +63,7 @@ def public_names(module: str) -> dict[str, Any]:
 
 
 def members(made: type) -> Iterator[tuple[str, Any]]:
-    """The public methods and properties of a class, with those of its own bases, in the order of the code."""
+    """The public methods and properties of a class and of its own bases, in the order of the code."""
     ours = [base for base in reversed(made.__mro__) if base.__module__.startswith("ensue.")]
     found = {name: value for base in ours for name, value in vars(base).items() if not name.startswith("_")}
     for name, value in found.items():
@@ -72,7 +72,7 @@ def members(made: type) -> Iterator[tuple[str, Any]]:
 
 
 def entry(name: str, made: Any) -> Iterator[str]:
-    """The signature of what is called, and the docstring."""
+    """The signature, if it can be called, and the docstring."""
     if isinstance(made, BOUND):
         made = made.__func__
     if inspect.isfunction(made):
@@ -82,7 +82,7 @@ def entry(name: str, made: Any) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Written:
-    """An annotation as it stands in the code; annotations that are strings would be shown in quotes."""
+    """An annotation as it is written in the code. A plain string would be shown in quotes."""
 
     text: str
 
@@ -112,7 +112,7 @@ def as_written(annotation: Any) -> Any:
 
 
 def with_star(parameters: list[inspect.Parameter]) -> Iterator[str]:
-    """The parameters, with the star before those that are given by name only."""
+    """The parameters, with a star before those that can only be given by name."""
     by_name_only = [p for p in parameters if p.kind is p.KEYWORD_ONLY]
     for parameter in parameters:
         if by_name_only and parameter is by_name_only[0]:
@@ -121,14 +121,14 @@ def with_star(parameters: list[inspect.Parameter]) -> Iterator[str]:
 
 
 def docstring(made: Any) -> str:
-    """The docstring as Markdown: examples become blocks of a Python session."""
+    """The docstring as Markdown, with its examples as blocks of a Python session."""
     text = inspect.getdoc(made) or ""
     blocks = re.split(r"\n{2,}", text)
     return "\n\n".join(f"```pycon\n{block}\n```" if block.startswith(">>> ") else block for block in blocks)
 
 
 def first_and_examples(text: str) -> Iterator[str]:
-    """What a module says first, and its examples: the rest is for those who read the code."""
+    """The first paragraph of a module's docstring, and its examples. The rest is for readers of the code."""
     for k, block in enumerate(text.split("\n\n")):
         if k == 0 or block.startswith("```"):
             yield block

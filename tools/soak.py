@@ -1,11 +1,11 @@
-"""`make soak`: the counts that are too large for `make test`, in parts; one line says what each has seen.
+"""`make soak`: the random tests with counts that are too large for `make test`. It runs in parts and sums up each.
 
-    make soak                       runs every part that has not come out well at this commit
-    make soak PART="kills laws"     runs these parts, whatever was seen before
-    make soak COUNT=100 SEED=7      tries fewer or other cases
+    make soak                       runs every part that has not passed at this commit
+    make soak PART="kills laws"     runs these parts, even if they have passed
+    make soak COUNT=100 SEED=7      runs other numbers of cases, or other cases
 
-Each part runs in a process of its own, with a limit on its memory; two of them run side by side. What they have seen is
-kept in `.soak/`: the lines of the summary, and the texts of what differed.
+Each part runs in its own process, with a limit on its memory; two parts run side by side. `.soak/` keeps the results:
+the lines of the summary, and texts that show each difference.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from soak_parts import FOLDERS, PARTS, Part
 
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / ".soak"
-#: The address space of each process of a part: a JVM reserves more than it uses.
+#: The limit on the address space of each part. It is large because a JVM reserves more than it uses.
 MEGABYTES = 8_000
 HOURS = 3
-#: So many texts of what differed are kept.
+#: At most this many differences are kept for each part.
 SHOWN = 20
 Line = dict[str, Any]
 
@@ -38,9 +38,9 @@ Line = dict[str, Any]
 def main() -> int:
     asked = argparse.ArgumentParser()
     asked.add_argument("--part", default="", help="names of parts; all by default")
-    asked.add_argument("--count", type=int, default=0, help="so many cases in each part, instead of its own count")
-    asked.add_argument("--seed", type=int, default=0, help="where the seeds begin")
-    asked.add_argument("--jobs", type=int, default=2, help="so many parts side by side")
+    asked.add_argument("--count", type=int, default=0, help="the number of cases in each part, instead of its own")
+    asked.add_argument("--seed", type=int, default=0, help="the first seed")
+    asked.add_argument("--jobs", type=int, default=2, help="how many parts run side by side")
     asked.add_argument("--inner", action="store_true", help=argparse.SUPPRESS)
     given = asked.parse_args()
     chosen = [part for part in PARTS if not given.part or part.name in given.part.split()]
@@ -54,17 +54,17 @@ def main() -> int:
     wanted = [(part, given.seed, given.count or part.count) for part in chosen]
     before = [] if given.part else [line for part in wanted if (line := kept_line(at, *part))]
     missing = [part for part in wanted if part[0].name not in {line["part"] for line in before}]
-    print(f"soak at {at}: {len(missing)} parts to run, {len(before)} came out well before", flush=True)
+    print(f"soak at {at}: {len(missing)} parts to run, {len(before)} have passed before", flush=True)
     with ThreadPoolExecutor(given.jobs) as pool:
         lines = before + list(pool.map(lambda part: run(at, *part), missing))
     print("\n" + "\n".join(shown(line) for line in lines))
     well = all(line["well"] for line in lines)
-    print("nothing differed" if well else "NOT WELL: the texts are in .soak/")
+    print("nothing differed" if well else "FAILED: the differences are in .soak/")
     return 0 if well else 1
 
 
 def run(at: str, part: Part, seed: int, count: int) -> Line:
-    """One part in a process of its own; its line is printed and kept."""
+    """Runs one part in its own process, and prints and keeps its line."""
     command = [sys.executable, __file__, "--inner", "--part", part.name, "--seed", str(seed), "--count", str(count)]
     began = time.monotonic()
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
@@ -90,7 +90,7 @@ def seen_by(part: Part, seed: int, count: int) -> Line:
     limit = MEGABYTES << 20
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     sys.path[:0] = FOLDERS
-    logging.disable(logging.WARNING)  # that an engine tells of odd events is no news here
+    logging.disable(logging.WARNING)  # the engines warn of odd events, which are intended here
     steps = list(part.work(range(seed, seed + count)))
     return {
         "compared": sum(step.compared for step in steps),
@@ -100,7 +100,7 @@ def seen_by(part: Part, seed: int, count: int) -> Line:
 
 
 def kept_line(at: str, part: Part, seed: int, count: int) -> Line | None:
-    """What the part has seen before, if that was the same and came out well; changes without a commit count for new."""
+    """The kept line, if the part has passed with the same commit, seed and count. A tree with changes has none."""
     file = KEPT / f"{part.name}.json"
     if not file.exists() or at.endswith("-dirty"):
         return None
@@ -112,7 +112,7 @@ def kept_line(at: str, part: Part, seed: int, count: int) -> Line | None:
 def shown(line: Line) -> str:
     what = next(part.what for part in PARTS if part.name == line["part"])
     numbers = "   ".join(f"{name} {line[name]:,}" for name in ("seed", "count", "compared", "refused", "differed"))
-    return f"{line['part']:<10} {what:<48} {numbers}   {line['seconds']:,} s{'' if line['well'] else '   NOT WELL'}"
+    return f"{line['part']:<10} {what:<48} {numbers}   {line['seconds']:,} s{'' if line['well'] else '   FAILED'}"
 
 
 def commit() -> str:

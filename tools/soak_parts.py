@@ -1,6 +1,6 @@
-"""The parts of `make soak`: the random drivers of the tests, with the counts at which nothing may differ.
+"""The parts of `make soak`: the random tests, with the number of cases in which nothing may differ.
 
-A part's work is a function from seeds to an iterator of `Checked`, one for each step. It runs in a process of its own.
+The work of a part is a function from seeds to an iterator of `Checked`, one for each step. It runs in its own process.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from traceback import format_exc
 from typing import Any
 
 TESTS = Path(__file__).parents[1] / "tests"
-#: Where the drivers are.
+#: The folders with the functions that compare one case.
 FOLDERS = [str(TESTS / name) for name in ("support", "engine", "properties", "spark")]
 
 
 @dataclass(frozen=True)
 class Checked:
-    """What one step of a part has seen."""
+    """The result of one step of a part."""
 
     compared: int = 0
-    refused: int = 0  # by an engine that says so: there was nothing to compare
-    differed: tuple[str, ...] = ()  # what went wrong, with the seed
+    refused: int = 0  # the engine refused the query, so there was nothing to compare
+    differed: tuple[str, ...] = ()  # texts that show the differences, with their seeds
 
 
 Work = Callable[[range], Iterator[Checked]]
@@ -44,7 +44,7 @@ class Part:
 
 
 def each(module: str, driver: str = "compare") -> Work:
-    """A driver of the tests that takes one seed, says what became of it, and raises where results differ."""
+    """Work by a function of the tests that compares the case of one seed, and raises if the results differ."""
     return partial(_each, module, driver)
 
 
@@ -53,14 +53,14 @@ def _each(module: str, driver: str, seeds: range) -> Iterator[Checked]:
     for seed in seeds:
         try:
             became = compare(seed)
-        except Exception:  # a crash is a fault as well, and the other seeds still count
+        except Exception:  # a crash is a fault too, and the other seeds still count
             yield Checked(differed=(f"seed {seed}: {format_exc(limit=-1)}",))
         else:
             yield Checked(refused=1) if became == "refused" else Checked(compared=1)
 
 
 def laws(seeds: range) -> Iterator[Checked]:
-    """The tests that Hypothesis drives, each with so many examples."""
+    """The tests that use Hypothesis, each with as many examples as there are seeds."""
     import pytest
 
     class Seen:
@@ -86,7 +86,7 @@ def laws(seeds: range) -> Iterator[Checked]:
 
 
 def in_batch(seeds: range) -> Iterator[Checked]:
-    """All cases of the corpus and of the papers, and as many random queries as there are seeds."""
+    """All cases of the corpus and of the papers, and one random query for each seed."""
     from corpus_cases import CORPUS, paper_cases
     from sparkling import run_in_batch
 
@@ -96,7 +96,7 @@ def in_batch(seeds: range) -> Iterator[Checked]:
 
 
 def as_a_stream(seeds: range) -> Iterator[Checked]:
-    """The same as streams."""
+    """The same cases and queries as streams."""
     from corpus_cases import TIMED, paper_cases
     from sparkling import on_a_clock
 
@@ -121,7 +121,7 @@ def _on_spark(cases: Sequence[Any], together: int, run: Callable[[Any, Sequence[
 
 
 def kills(seeds: range) -> Iterator[Checked]:
-    """So many kills, ten a stream."""
+    """One kill for each seed, ten in each stream."""
     killed_ten_times = import_module("test_kill").killed_ten_times
     for seed in seeds[::10]:
         with tempfile.TemporaryDirectory() as folder:
@@ -133,7 +133,7 @@ def kills(seeds: range) -> Iterator[Checked]:
                 yield Checked(compared=10)
 
 
-#: The longest first, so that none is left over at the end.
+#: The longest part comes first, so that it does not run alone at the end.
 PARTS = (
     Part("kills", "kill -9 of a Spark stream's driver or worker", 100, kills),
     Part("streams", "all cases, and random queries, as Spark streams", 200, as_a_stream),

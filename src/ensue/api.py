@@ -188,8 +188,8 @@ class Query:
         `type`: the column with each event's type. By default it is the column `type`; if there is none, every event
         has the stream's name in FROM as its type. `tiebreak`: a column that orders events of equal time.
         `engine`: "automaton" or "reference"; "auto" uses the automaton engine if it can evaluate the query, and
-        otherwise the reference. `memory`, such as "512 MB": the memory that the query may take beside its events, by
-        default a part of what the machine has; a query that needs more raises an EngineError that says what is large.
+        otherwise the reference. `memory`, such as "512 MB": the memory that the query may take, without its events; by
+        default a part of all memory. A query that needs more raises an EngineError that says what is large.
         `progress` is called with the work done so far and the total.
 
         A Spark DataFrame gives a lazy DataFrame of matches, which is streaming if the events are. For a stream,
@@ -252,7 +252,7 @@ class Query:
         1 event ends a match
         """
         if is_spark(events):
-            raise EngineError("detect takes events in memory or in files, not a Spark DataFrame: run does")
+            raise EngineError("detect takes events in memory or in files; only run takes a Spark DataFrame")
         _check_local_engine(engine, events)
         return pipeline.detect(
             self.ast,

@@ -41,7 +41,9 @@ _stderr = Console(stderr=True, highlight=False)
 QueryFile = Annotated[str, typer.Argument(metavar="FILE", help="The query's text; '-' reads standard input.")]
 SchemaOf = Annotated[
     str | None,
-    typer.Option("--input", "-i", help="Events whose columns the names and types are checked against; '-' as in run."),
+    typer.Option(
+        "--input", "-i", help="Checks names and types against the columns of these events; '-' reads standard input."
+    ),
 ]
 Time = Annotated[str, typer.Option(help="The time column.")]
 Type = Annotated[str | None, typer.Option(help="The column with each event's type.")]
@@ -49,7 +51,7 @@ Unit = Annotated[str | None, typer.Option(help="The unit of an integer time colu
 Tiebreak = Annotated[str | None, typer.Option(help="A column that orders events of equal time.")]
 Memory = Annotated[
     str | None,
-    typer.Option(help="The memory that the query may take, such as '512 MB'; by default a part of the machine's."),
+    typer.Option(help="The memory that the query may take, such as '512 MB'; by default a part of all memory."),
 ]
 Master = Annotated[
     str | None, typer.Option(help="Where Spark runs, local[*] by default: all cores of this machine.", metavar="URL")
@@ -87,7 +89,7 @@ def explain_command(
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show the determinised automaton too.")] = False,
     deterministic: Annotated[
         bool,
-        typer.Option("--deterministic", help="Of a window in events, show the deterministic automaton with registers."),
+        typer.Option("--deterministic", help="Show the deterministic automaton of a window in events."),
     ] = False,
     input: Annotated[
         str | None, typer.Option("--input", "-i", help="The events, a file or a folder; only with --engine spark.")
@@ -123,7 +125,7 @@ def run_command(
         typer.Option("--output", "-o", help="The file for the matches; '-' writes JSON lines to standard output."),
     ] = None,
     time: Time = "time",
-    no_time: Annotated[bool, typer.Option("--no-time", help="Keep the rows in the order in which they come.")] = False,
+    no_time: Annotated[bool, typer.Option("--no-time", help="Keep the rows in their order.")] = False,
     type: Type = None,
     unit: Unit = None,
     tiebreak: Tiebreak = None,
@@ -133,7 +135,7 @@ def run_command(
     memory: Memory = None,
     master: Master = None,
     format: Annotated[
-        OutputFormat | None, typer.Option(help="The output's format; by default taken from the end of its name.")
+        OutputFormat | None, typer.Option(help="The output's format; by default, the ending of its name.")
     ] = None,
 ) -> None:
     """Runs a query over events and writes its matches; without --output, shows a short table."""

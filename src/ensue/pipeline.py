@@ -45,7 +45,7 @@ class RunOptions:
     """How a query is to run: nothing of this changes its matches."""
 
     engine: str = "auto"
-    memory: str | int | None = None  # what it may take; None: a part of what the machine has
+    memory: str | int | None = None  # how much memory; None means a part of the machine's
     progress: Progress | None = None
 
 
@@ -77,7 +77,7 @@ def detect(query: ast.Query, text: str, events: Any, options: RunOptions, *, rea
 
 
 def _of_result(budget: Budget, found: ComplexEvents) -> Budget:
-    """The same budget for the tables of a result, whose positions are held by now and nothing else."""
+    """A new budget for the tables of a result. At first it holds only the positions of the matches."""
     own = budget.unspent()
     own.holder().hold(Large.MATCHES, found.nbytes, len(found))
     return own

@@ -89,7 +89,7 @@ def compare(seed: int) -> str:
         return "refused"
     expected = found_events(reference.evaluate(choice.checked, stream))
     found = found_events(run_plan(choice.plan, stream))
-    if "LIMIT" in text:  # which ones are taken of those of an end is not said
+    if "LIMIT" in text:  # it is not defined which matches of an end are taken
         assert [e[1] for e in found] == [e[1] for e in expected], (seed, text)
     else:
         assert sorted(found) == sorted(expected), (seed, text)
@@ -108,9 +108,9 @@ def test_the_engine_equals_the_reference(seeds):
 @pytest.mark.parametrize(
     ("pattern", "why"),
     [
-        ("A AS a ; NOT (B ; C) WITHIN 1 s", "a deadline for what depends on several events"),
-        ("A AS a ; NOT (B AS b FILTER b.v > PREV(b.v)) WITHIN 1 s", "a deadline for what depends on several events"),
-        ("A AS a ; NOT (B AS b FILTER b.v > a.v) WITHIN 1 s", "a deadline for what speaks of the pattern before it"),
+        ("A AS a ; NOT (B ; C) WITHIN 1 s", "a deadline for an absence of several events"),
+        ("A AS a ; NOT (B AS b FILTER b.v > PREV(b.v)) WITHIN 1 s", "a deadline for an absence of several events"),
+        ("A AS a ; NOT (B AS b FILTER b.v > a.v) WITHIN 1 s", "a deadline for an absence that uses events before it"),
         ("A AS a ; NOT B WITHIN 1 s CONSUME BY ANY", "CONSUME BY with a deadline"),
     ],
 )

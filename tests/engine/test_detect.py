@@ -117,10 +117,13 @@ WALKED = [
     "SELECT * FROM S WHERE ANY : ANY WITHIN 2 EVENTS",
 ]
 ENUMERATED = [
-    ("SELECT * FROM S WHERE A ; B+ ; C WITHIN 9 EVENTS LIMIT 2", "LIMIT takes some of those of an end"),
-    ("SELECT NEXT * FROM S WHERE A ; B+ ; C WITHIN 9 EVENTS", "NEXT chooses among those of an end"),
-    ("SELECT MAX * FROM S WHERE A AS x ; B AS y FILTER x.v < y.v WITHIN 9 s", "MAX chooses among those of an end"),
-    ("SELECT * FROM S WHERE A AS x ; B AS y FILTER x.v <> y.v WITHIN 9 s", "conditions are judged on whole ones"),
+    ("SELECT * FROM S WHERE A ; B+ ; C WITHIN 9 EVENTS LIMIT 2", "LIMIT takes some of the matches of an end"),
+    ("SELECT NEXT * FROM S WHERE A ; B+ ; C WITHIN 9 EVENTS", "NEXT chooses among the matches of an end"),
+    (
+        "SELECT MAX * FROM S WHERE A AS x ; B AS y FILTER x.v < y.v WITHIN 9 s",
+        "MAX chooses among the matches of an end",
+    ),
+    ("SELECT * FROM S WHERE A AS x ; B AS y FILTER x.v <> y.v WITHIN 9 s", "conditions are judged on whole matches"),
 ]
 
 
@@ -151,7 +154,7 @@ def test_against_the_reference(text: str) -> None:
 
 @pytest.mark.parametrize(("text", "reason"), ENUMERATED)
 def test_explain_says_where_the_matches_are_written_out(text: str, reason: str) -> None:
-    assert f"\n  detection     from the matches, since {reason}\n" in ensue.query(text).explain()
+    assert f"\n  detection     from the matches, because {reason}\n" in ensue.query(text).explain()
 
 
 @pytest.mark.parametrize("text", WALKED)
@@ -194,8 +197,8 @@ def test_a_limit_of_what_memory_holds() -> None:
         ensue.query("SELECT * FROM S WHERE A+").detect(table, unit="s", memory="64 MB")
     told = re.sub(r"[\d,]{9,}", "N", re.sub(r"6\d\.\d MB", "S MB", str(e.value))).splitlines()[0]
     assert told == (
-        "the query needs at least S MB of memory and may take 64 MB: N events took part in the matches, counted at "
-        "each end of a match"
+        "the query needs at least S MB of memory and may take 64 MB: N events took part in matches, counted once "
+        "for each end of a match"
     )
 
 
@@ -279,7 +282,7 @@ def test_a_spark_frame_is_refused() -> None:
     frame = type("DataFrame", (), {"isStreaming": False, "__module__": "pyspark.sql.dataframe"})()
     with pytest.raises(EngineError) as e:
         IN_ROOMS.detect(frame)
-    assert str(e.value) == "detect takes events in memory or in files, not a Spark DataFrame: run does"
+    assert str(e.value) == "detect takes events in memory or in files; only run takes a Spark DataFrame"
 
 
 @pytest.mark.parametrize(

@@ -211,7 +211,7 @@ def test_a_selector_chooses_among_those_that_were_judged(where: str, selector: s
         table = pa.table({c: pa.array(v, pa.string() if c == "type" else pa.int64()) for c, v in rows.items()})
         expected = ensue.match(table, text, unit="s", engine="reference")
         found = ensue.match(table, text, unit="s", engine="automaton")
-        if "LIMIT" in text:  # which ones are taken of those of an end is not said
+        if "LIMIT" in text:  # it is not defined which matches of an end are taken
             assert [m["end_time"] for m in found] == [m["end_time"] for m in expected]
         else:
             assert sorted(map(repr, found)) == sorted(map(repr, expected)), text

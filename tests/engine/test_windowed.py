@@ -286,28 +286,28 @@ NONE = "there is no deterministic automaton: "
 @pytest.mark.parametrize(
     ("query", "reason"),
     [
-        ("WHERE A ; B", "without a window every event may have to be remembered; add WITHIN n EVENTS"),
+        ("WHERE A ; B", "without a window, every event may have to be stored; add WITHIN n EVENTS"),
         (
             "WHERE A ; B WITHIN 5 s",
-            "a window in time bounds no number of events to be remembered; add WITHIN n EVENTS",
+            "a window in time does not bound how many events must be stored; add WITHIN n EVENTS",
         ),
         (
             "WHERE (A AS x)+ ; B AS y FILTER x.v = y.v WITHIN 5 EVENTS",
-            "the pattern is not bounded: of any number of events, the v of each is compared with a later event "
+            "the pattern is not bounded: the v of any number of events is compared with a later event "
             "(Alevizos et al., definition 3)",
         ),
         (
             "WHERE (A AS x FILTER x.v < y.v)+ ; B AS y WITHIN 5 EVENTS",
-            "the pattern is not bounded: of any number of events, the v of each is compared with a later event "
+            "the pattern is not bounded: the v of any number of events is compared with a later event "
             "(Alevizos et al., definition 3)",
         ),
         (
             "WHERE A AS x ; B AS y FILTER x.v <> y.v WITHIN 5 EVENTS",
-            "its matches are written out first, since conditions are judged on whole ones",
+            "its matches are written out first, because conditions are judged on whole matches",
         ),
         (
             "WHERE A ; B WITHIN 5 EVENTS LIMIT 1",
-            "its matches are written out first, since LIMIT takes some of those of an end",
+            "its matches are written out first, because LIMIT takes some of the matches of an end",
         ),
         (
             "WHERE NEXT(A ; B ; C) ; D WITHIN 5 EVENTS",
@@ -315,11 +315,11 @@ NONE = "there is no deterministic automaton: "
         ),
         (
             "WHERE A ; B WITHIN 5 EVENTS PARTITION BY k CONSUME BY ANY",
-            "CONSUME BY ANY lets the matches of one partition decide about another's",
+            "with CONSUME BY ANY, the matches of one partition decide about those of others",
         ),
         (
             "WHERE A ; NOT B WITHIN 5 s WITHIN 5 EVENTS",
-            "an absence with a deadline is known when time has passed it, and not when a match ends",
+            "an absence with a deadline is decided when time has passed the deadline, not when a match ends",
         ),
         (
             "WHERE A ; B FILTER PREV(B.v) > A.v WITHIN 5 EVENTS",
@@ -339,7 +339,7 @@ def test_one_that_is_too_large() -> None:
     with pytest.raises(EngineError) as e:
         Detector.of("A AS x ; B AS y FILTER x.v = y.v WITHIN 40 EVENTS")
     assert str(e.value) == (
-        "the deterministic automaton has more than 10,000 transitions: it tells apart which of the last 40 events "
+        "the deterministic automaton has more than 10,000 transitions: it must know which of the last 40 events "
         "matter, by 2 conditions and 1 stored value, which can double them with each event of the window. Shorten the "
         "window, or use Query.detect, which needs no such automaton"
     )

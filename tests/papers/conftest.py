@@ -1,4 +1,4 @@
-"""How the tests of the papers' examples look at a result: on positions in the stream, counted from 0."""
+"""The tests of the papers' examples look at positions in the stream, counted from 0."""
 
 import pytest
 
@@ -7,7 +7,7 @@ import ensue
 
 @pytest.fixture
 def run(engine):
-    """Runs a query over rows in the order they have or, where a unit is given, by their column `time`."""
+    """Runs a query over rows in their own order. If a unit is given, the column `time` orders them."""
 
     def run(query, events, unit=None):
         return ensue.query(query).run(events, time="time" if unit else None, unit=unit, engine=engine)
@@ -17,7 +17,7 @@ def run(engine):
 
 @pytest.fixture
 def complex_events(run):
-    """The result as `(start, end, marks)`, the marks as pairs of a variable and its positions."""
+    """The result as `(start, end, marks)`. The marks are pairs of a variable and its positions."""
 
     def complex_events(query, events, unit=None):
         matches = run(query, events, unit)
@@ -33,7 +33,7 @@ def complex_events(run):
 
 @pytest.fixture
 def supports(complex_events):
-    """The result as CEPL prints it: for each match the positions of its events, in stream order."""
+    """The result as CEPL prints it: the positions of the events of each match, in the order of the stream."""
 
     def supports(query, events, unit=None):
         found = set()

@@ -19,7 +19,7 @@ HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What needs a session is left out of `make quick`, unless it is marked as quick."""
+    """`make quick` leaves out the tests that need a session, unless they are marked as quick."""
     for item in items:
         needs_it = "spark" in getattr(item, "fixturenames", ())
         if HERE in item.path.parents and needs_it and item.get_closest_marker("quick") is None:

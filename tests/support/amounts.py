@@ -1,10 +1,10 @@
-"""How many random cases the tests try, and from which seed on: the only place that asks the environment for it.
+"""How many random cases the tests try, and from which seed. No other file reads these settings.
 
-ENSUE_PROFILE   `quick` tries a tenth of the cases, `full` tries all of them; it is what `make test` does
-ENSUE_COUNT     tries so many cases in every random test, whatever the profile is
-ENSUE_SEED      is where the seeds begin: another number gives other cases, and the same number the same cases again
+ENSUE_PROFILE   `quick` tries a tenth of the cases; `full`, which `make test` uses, tries all of them
+ENSUE_COUNT     this many cases in every random test, whatever the profile is
+ENSUE_SEED      the first seed: the same number gives the same cases again, another number gives others
 
-pytest prints what was chosen at the top of its output. `tools/soak.py` takes the same drivers to far higher counts.
+pytest prints the settings at the top of its output. `tools/soak.py` runs the same tests with far more cases.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ COUNT = int(os.environ.get("ENSUE_COUNT", "0"))
 
 
 def amount(full: int) -> int:
-    """How many cases a random test tries that tries so many in a full run."""
+    """How many cases a random test tries now, if it tries `full` cases in a full run."""
     if COUNT:
         return COUNT
     return full if PROFILE == "full" else max(1, full // 10)
 
 
 def shares(full: int, *, each: int, first: int = 0) -> list[range]:
-    """The seeds of a random test in parts of at most `each`, a parameter of the test: a failure tells its part."""
+    """The seeds of a random test in parts of at most `each`. A part is a parameter, so a failure shows its part."""
     begin = SEED + first
     end = begin + amount(full)
     return [range(k, min(k + each, end)) for k in range(begin, end, each)]
 
 
 def most(seeds: range, share: float) -> float:
-    """The count that so large a share of the seeds makes; of a few seeds, where chance decides, it asks for none."""
+    """This share of the seeds, as a count that a test must exceed. With few seeds any count will do."""
     return share * len(seeds) if len(seeds) >= 100 else -1
 
 
 def told() -> str:
-    """What was chosen, in one line."""
+    """The settings in one line."""
     cases = f"{COUNT:,} in each test" if COUNT else {"quick": "a tenth in each test", "full": "all"}[PROFILE]
     return f"random cases: {cases}, from seed {SEED} on (ENSUE_PROFILE={PROFILE} ENSUE_COUNT ENSUE_SEED change it)"

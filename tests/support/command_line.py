@@ -1,6 +1,6 @@
-"""The command `ensue`, run within the test's own process or in a new one.
+"""Runs the command `ensue` in the process of the test, or in a new one.
 
-Here it takes milliseconds, where a new process takes a second. With a Spark session of its own it must be a new one:
+In this process it takes milliseconds; a new process takes a second. If the command starts Spark, it needs a new one:
 Java reads relative paths from the folder in which it was started.
 """
 
@@ -22,7 +22,7 @@ from ensue import cli
 
 @dataclass(frozen=True)
 class Finished:
-    """How a command ended and what it wrote."""
+    """The exit code of a command, and what it wrote."""
 
     code: int
     out: bytes
@@ -30,7 +30,7 @@ class Finished:
 
 
 def run_in_a_process(*arguments: str, input: bytes = b"", columns: int = 200, together: bool = False) -> Finished:
-    """Runs the command as a shell does; `together` puts both outputs into `out`, in the order they came."""
+    """Runs the command as a shell does. With `together`, `out` has both outputs in the order in which they came."""
     program = [sys.executable, "-c", "from ensue.cli import main; main()"]
     done = subprocess.run(
         [*program, *arguments],
@@ -49,7 +49,7 @@ def run_here(*arguments: str, input: bytes = b"", columns: int = 200, together: 
     err = out if together else io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
     stdin = io.TextIOWrapper(io.BytesIO(input), encoding="utf-8")
     environment = {"COLUMNS": str(columns), "NO_COLOR": "1"}
-    # The name of the program in its messages is taken from here.
+    # The messages of the program take its name from here.
     main = {"__main__": ModuleType("__main__")}
     process = mock.patch.multiple(sys, argv=["-c", *arguments], stdin=stdin, stdout=out, stderr=err)
     with process, mock.patch.dict(sys.modules, main), mock.patch.dict(os.environ, environment), _fresh_logging():
@@ -69,7 +69,7 @@ def _written(stream: io.TextIOWrapper) -> bytes:
 
 @contextmanager
 def _fresh_logging() -> Iterator[None]:
-    """The command sets logging up as in a process of its own: pytest's handlers are set aside meanwhile."""
+    """Puts pytest's handlers aside, so that the command sets up logging as in a process of its own."""
     root = logging.getLogger()
     handlers, level, name = root.handlers[:], root.level, logging.getLevelName(logging.WARNING)
     root.handlers = []

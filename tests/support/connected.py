@@ -1,4 +1,4 @@
-"""The program of test_connect.py: a batch query and a stream with Spark Connect; prints the matches as JSON."""
+"""The program of test_connect.py. It runs a batch query and a stream with Spark Connect, and prints matches as JSON."""
 
 import json
 import os

@@ -37,7 +37,7 @@ def _corpus() -> Iterator[Case]:
 
 #: Every case of the corpus.
 CORPUS = list(_corpus())
-#: The same with timestamps, for streams: all but those with nanoseconds, which Spark's timestamps do not have.
+#: The same cases with timestamps, for streams. Cases with nanoseconds are left out: Spark's timestamps have none.
 TIMED = [on_a_clock(c) for c in CORPUS if c.options.get("unit") != "ns"]
 
 
@@ -46,7 +46,7 @@ TIMED = [on_a_clock(c) for c in CORPUS if c.options.get("unit") != "ns"]
 
 @cache
 def paper_cases() -> list[Case]:
-    """Every query that a test of the papers runs, with its events: the tests are run, and their runs written down."""
+    """Every query that a test of the papers runs, with its events. A plugin notes the queries of one run."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "runs"
         command = [sys.executable, "-m", "pytest", str(TESTS / "papers"), "-k", "reference", "-p", "written_down"]
@@ -56,7 +56,7 @@ def paper_cases() -> list[Case]:
         runs = pickle.loads(file.read_bytes())
     cases = []
     for name, text, events, options in runs:
-        # The papers have examples with one stream only, and none with a tie-break.
+        # All examples of the papers have one stream and no tie-break.
         assert set(options) <= {"time", "unit", "engine"}, options
         given = {k: v for k, v in options.items() if k != "engine" and (k == "time" or v is not None)}
         cases.append(case_of(name, text, events, **given))

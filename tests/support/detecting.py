@@ -1,10 +1,10 @@
-"""What is to be detected, found by grouping matches by their last event."""
+"""What `detect` must find: the matches, grouped by their last event."""
 
 from __future__ import annotations
 
 from ensue.results.matches import Matches
 
-#: Of each end, the earliest start and the events that took part.
+#: For each end: the earliest start, and the events that took part.
 Ends = dict[int, tuple[int, tuple[int, ...]]]
 #: An end, the earliest start, and the events that took part.
 Row = tuple[int, int, tuple[int, ...]]

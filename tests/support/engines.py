@@ -1,4 +1,4 @@
-"""The automaton engine under test conditions: cut into batches, saved and restored, with little room."""
+"""The automaton engine under hard conditions: in batches, saved and restored, and with small arrays."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ANY_QUERY = check(parse_query(_ANY_TEXT), _ANY_TEXT)
 
 
 def plan_of(checked: Checked, *, rewriting: bool = True) -> Plan | None:
-    """The plan of a query, or None where the engine says that it does not evaluate it."""
+    """The plan of a query; None if the engine says that it does not evaluate the query."""
     try:
         return compile_plan(checked, RULES if rewriting else NEEDED)
     except QueryError as e:
@@ -37,7 +37,7 @@ def plan_of(checked: Checked, *, rewriting: bool = True) -> Plan | None:
 
 
 def choice_of(plan: Plan) -> Choice:
-    """The automaton engine with this plan; what is evaluated is told by the plan alone."""
+    """The automaton engine with this plan. The plan alone decides what is evaluated."""
     return Choice(_ANY_QUERY, _ANY_QUERY, plan, "")
 
 
@@ -49,7 +49,7 @@ def run_plan(
     batch: int | None = None,
     union: bool = False,
 ) -> ComplexEvents:
-    """What a plan reports of a whole table; with `union`, the complex events of an end as one."""
+    """What a plan reports for a whole table. With `union`, all complex events of an end are one."""
     mode = Mode.UNION if union else Mode.ENUMERATE
     return evaluate_table(choice_of(plan), stream, mode=mode, threads=threads, batch=batch)
 
@@ -80,7 +80,7 @@ def _runner(plan: Plan, tick: int | None, configurations: int = 4096) -> Engine:
 
 
 def run_in_pieces(plan: Plan, stream: EventStream, rng: Random) -> list[ComplexEvent]:
-    """Random batches, with few configurations remembered, and now and then a new runner from the saved state."""
+    """Runs the plan over random batches. It keeps few configurations. Sometimes a new runner loads a saved state."""
     runner = _runner(plan, stream.tick, rng.choice([1, 2, 4096]))
     found = []
     start = 0

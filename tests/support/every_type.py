@@ -1,4 +1,4 @@
-"""Events with an attribute of every type that Spark hands to Python."""
+"""Events with an attribute of every type that Spark can send to Python."""
 
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -10,7 +10,7 @@ T0 = datetime(2024, 1, 1, tzinfo=UTC)
 
 
 def everything(n: int) -> dict[str, Any]:
-    """An event with an attribute of every type that Spark hands to Python."""
+    """A DataFrame of one event with an attribute of every such type."""
     return {
         "time": T0 + timedelta(seconds=n),
         "type": "AB"[n % 2],

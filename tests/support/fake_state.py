@@ -1,4 +1,4 @@
-"""The handle that Spark gives a stateful processor, for one key: one value, and timers."""
+"""Stands in for the handle that Spark gives a stateful processor: one value and the timers of one key."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
 
 class FakeStore:
-    """The handle and the value state in one."""
+    """The handle and its value state in one object."""
 
     def __init__(self) -> None:
         self.value: tuple[bytes] | None = None
@@ -16,7 +16,7 @@ class FakeStore:
 
     @property
     def handle(self) -> StatefulProcessorHandle:
-        """This, as what a processor is given: it has all of a handle that ours asks for."""
+        """This object as a handle: it has all methods of a handle that our processor calls."""
         return cast(StatefulProcessorHandle, self)
 
     def getValueState(self, name: str, schema: str) -> FakeStore:
@@ -32,14 +32,14 @@ class FakeStore:
         self.timers.add(due)
 
     def due(self, watermark: int) -> list[Any]:
-        """The timers that the watermark has passed, which are then gone."""
+        """Removes the timers that the watermark has passed, and returns them."""
         passed = sorted(t for t in self.timers if t <= watermark)
         self.timers -= set(passed)
         return passed
 
 
 class Timers:
-    """What a processor asks the time."""
+    """Tells a processor the watermark."""
 
     def __init__(self, watermark: int) -> None:
         self._watermark = watermark

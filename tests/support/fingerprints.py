@@ -1,6 +1,6 @@
-"""Prints the fingerprint of the plan of each query of the corpus, and of some random ones: one line each.
+"""Prints one line for each query of the corpus and for some random ones: the fingerprint of its plan.
 
-It is run as a program, so that two processes can be compared.
+It is a program, so that a test can compare two processes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CORPUS = Path(__file__).parents[1] / "corpus" / "test_corpus.py"
 
 
 def fingerprint(text: str, schema: Schema | None = None) -> str:
-    """That of the query's plan; empty where the automaton engine does not evaluate it."""
+    """The fingerprint of the query's plan; empty if the automaton engine does not evaluate the query."""
     plan = choose(check(parse_query(text), text, schema)).plan
     return "" if plan is None else plan.fingerprint
 

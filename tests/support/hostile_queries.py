@@ -1,7 +1,7 @@
-"""Queries that take more than there is, or seem to, over events that look harmless: each must answer or be refused.
+"""Queries that need more memory than there is, or seem to. Each must be answered or refused with an error.
 
-`QUERIES` gives each a name, the events, the text, and what is done with the result. They run in processes with a limit
-(`limited_process.py`), so the events are named here and made there, by `events_of`.
+Each has a name, events, a text, and what is done with its result. They run in processes with a limit on their memory
+(`limited_process.py`), so the events have names here, and `events_of` makes them there.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ROWS = 1707
 
 @dataclass(frozen=True)
 class Hostile:
-    """A query over events; `then` is what is done with its result, `method` how it is run."""
+    """A query over events. `method` runs it, and `then` says what is done with the result."""
 
     name: str
     events: str  # "A 60": sixty events of the type A; "ABC 300": of these types in turn; "quakes"
@@ -35,7 +35,7 @@ class Hostile:
 
 
 def events_of(said: str) -> pa.Table:
-    """The events of a query: those of the types in turn, a second apart, with values and keys that repeat."""
+    """The events of a query: one each second, with the types in turn, and with values and keys that repeat."""
     if said == "quakes":
         import pyarrow.parquet as pq
 
@@ -53,7 +53,7 @@ def events_of(said: str) -> pa.Table:
     return pa.table(columns)
 
 
-#: What is done with a result.
+#: What can be done with a result.
 THEN: dict[str, Callable[[Any], object]] = {
     "len": len,
     "arrow": lambda found: found.to_arrow().num_rows,
@@ -125,7 +125,7 @@ QUERIES: list[Hostile] = [
     Hostile("the reference", "A 60", SELECT + "A+ WITHIN 60 EVENTS", engine="reference", on_spark=False),
     Hostile("the reference over pairs", "A 5000", SELECT + "A ; A ; A", engine="reference", on_spark=False),
     Hostile("left to the reference", "A 40", SELECT + "A AS x ; (A AS y FILTER PREV(y.v) < x.v)+"),
-    # Texts that are large when compiled.
+    # Short texts with large automata.
     Hostile("rounds of rounds", "AB 100", SELECT + "((((A{1,9} ; B){1,9} ; A){1,9} ; B){1,9})+"),
     Hostile("the largest of rounds", "A 60", "SELECT MAX * FROM S WHERE (A{1,40} ; A{1,40}){1,9} WITHIN 60 EVENTS"),
     Hostile("a window inside", "AB 300", SELECT + "((A ; B) WITHIN 20000 EVENTS) ; (A ; B+ WITHIN 90000 EVENTS)"),
@@ -147,7 +147,7 @@ QUERIES: list[Hostile] = [
         SELECT + f"(S AS x)+ ; S AS y FILTER y.mag > 5 AND {_near('x', 'y')} WITHIN 1 d",
     ),
     Hostile("aftershocks", "quakes", SELECT + "S AS m ; (S AS a FILTER a.mag < m.mag)+ FILTER m.mag > 4.5 WITHIN 1 d"),
-    # Results that are larger than what they are made of.
+    # Tables that are larger than the matches from which they are made.
     Hostile("a wide table", "AB 3000 wide", SELECT + "A AS x ; B AS y WITHIN 2000 EVENTS", then="arrow"),
     Hostile(
         "a wide frame", "AB 2000 wide", SELECT + "A AS x ; B AS y WITHIN 500 EVENTS", then="pandas", on_spark=False

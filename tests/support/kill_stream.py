@@ -14,23 +14,23 @@ from ensue.spark import local_session
 QUERY = "SELECT x.n AS a, y.n AS b FROM S WHERE A AS x ; B AS y PARTITION BY k WITHIN 3 s"
 SCHEMA = "time timestamp, type string, k int, n long"
 SETTINGS = {
-    # Two buckets' states, written at each of many small micro-batches.
+    # Many small micro-batches, each of which writes the states of two buckets.
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.session.timeZone": "UTC",
 }
 
 
 def main(folder: Path) -> None:
-    # Two cores, and a task may fail twice: as on a cluster, a dead worker does not end the query.
+    # Two cores, and a task may fail twice, so a dead worker does not end the query, as on a cluster.
     spark = local_session("local[2,3]", SETTINGS)
     source = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(folder / "source"))
     matches = ensue.match(source.withWatermark("time", "2 seconds"), QUERY, buckets=2)
     writer = matches.writeStream.format("parquet").option("checkpointLocation", str(folder / "checkpoint"))
     running = writer.trigger(availableNow=True).start(str(folder / "sink"))
-    # Told only now, when a kill hits a running stream.
+    # This is written only now, so that a kill hits a running stream.
     (folder / "running").write_text(str(os.getpid()))
     running.awaitTermination()
-    # Through Spark: it reads the files of the sink's log, not what a kill left there.
+    # Spark reads only the files in the sink's log, and not what a kill left there.
     rows = [(r.a, r.b) for r in spark.read.parquet(str(folder / "sink")).collect()]
     (folder / "matches").write_text(json.dumps(rows))
     spark.stop()

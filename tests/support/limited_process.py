@@ -1,4 +1,4 @@
-"""Python code in a process of its own, with a limit on its memory and its time; it tells how much memory it took."""
+"""Runs Python code in a new process with a limit on its memory and its time, and says how much memory it took."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-#: What stands before the code. It sets the limit, and says in the end how much memory there was at most. That is read
-#: from the process itself: what the system notes of a child begins with what its parent had when it made it.
+#: This stands before the code. It sets the limit, and reports the largest memory at the end. The process reads that
+#: about itself, because the system's figure for a child includes what its parent had when it started the child.
 _BEFORE = """
 import atexit, json, os, resource
 
@@ -22,10 +22,10 @@ def memory_now(entry="VmRSS"):
         return next(int(line.split()[1]) for line in status if line.startswith(entry)) / 1024
 
 def measure_from_here():
-    '''Growth is counted from here on: what was loaded before is none.'''
+    '''Growth counts from here on, without what was loaded before.'''
     global _begin
     with open("/proc/self/clear_refs", "w") as file:
-        file.write("5")  # the highest so far is what there is now
+        file.write("5")  # sets the highest value to the present one
     _begin = memory_now()
 
 resource.setrlimit(resource.RLIMIT_AS, ({limit}, {limit}))
@@ -36,22 +36,22 @@ atexit.register(lambda: os.write({pipe}, json.dumps(memory_now("VmHWM") - _begin
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a process ended, what it printed, how long it took, and by how much its memory grew."""
+    """The exit code of a process, what it printed, how long it took, and by how much its memory grew."""
 
     returned: int  # negative: the signal that ended it
     out: str
     err: str
     seconds: float
-    grown: float | None  # megabytes; None if the process could not say it any more
+    grown: float | None  # megabytes; None if the process ended before it could report it
 
     def __str__(self) -> str:
         return f"returned {self.returned} after {self.seconds:.1f} s, grown by {self.grown} MB\n{self.out}\n{self.err}"
 
 
 def run_limited(code: str, *, megabytes: int, seconds: float) -> Outcome:
-    """Runs the code with at most so much address space; after so many seconds it is killed.
+    """Runs the code with a limit on its address space, and kills it after some seconds.
 
-    The code can import what the tests have in `tests/support`, and call `measure_from_here()` when all is loaded.
+    The code can import the modules in `tests/support`. It calls `measure_from_here()` when everything is loaded.
     """
     read, write = os.pipe()
     program = _BEFORE.format(pipe=write, limit=megabytes << 20) + code

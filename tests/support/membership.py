@@ -1,9 +1,9 @@
-"""An oracle that checks instead of producing: is this complex event in the meaning of this pattern?
+"""An oracle that checks instead of producing: does this pattern have this complex event?
 
-Written from the language page, sections 3 to 6, and from nothing else: it shares the AST with the project and no
-more. `Membership.holds` takes a pattern and a finished complex event and takes both apart, from the top down; where
-a definition says "there is", it tries everything. The meaning of a pattern is then every candidate that holds,
-so it is of use for a handful of events only.
+It was written from sections 3 to 6 of the language page and from nothing else: it shares only the AST with the
+project. `Membership.holds` takes a pattern and a complete complex event and splits both, from the top down. Where
+a definition says "there is", it tries everything. The meaning of a pattern is the set of candidates that hold,
+so the oracle can be used for a few events only.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ensue.language import ast
 #: What a complex event marks: pairs of a variable and a position.
 Mu = frozenset[tuple[str, int]]
 ComplexEvent = tuple[int, int, Mu]
-#: The events of the outer single variables.
+#: The events of the single variables of outer patterns.
 Env = tuple[tuple[str, int], ...]
 Event = dict[str, Any]
 
@@ -25,16 +25,16 @@ SECOND = 10**9
 
 
 class Membership:
-    """The meanings of patterns over one stream, whose events have a `time` in seconds.
+    """The meanings of patterns over one stream. Its events have a `time` in seconds.
 
-    `now` is the time that has passed: where the stream is a part of another, an event of the other may be the last.
+    `now` is the time that has passed. If the stream is part of another stream, the last event may be in the other one.
     """
 
     def __init__(self, events: list[Event], now: int | None = None) -> None:
         self.events = events
         self.now = events[-1]["time"] if now is None and events else now
         self._known: dict[Any, Any] = {}
-        # By the id of a pattern: the pattern (so that the id stays its own), its singles, the names in its filters.
+        # By the id of a pattern: the pattern (to keep the id in use), its single variables, the names in its filters.
         self._scopes: dict[int, tuple[ast.Pattern, set[str], set[str]]] = {}
 
     # ------------------------------------------------------------ meanings, by trying every candidate
@@ -45,7 +45,7 @@ class Membership:
         return {(i, j, mu) for j in range(n) for i in range(j + 1) for mu in self._members(p, i, j, ())}
 
     def work(self, p: ast.Pattern) -> int:
-        """Roughly how many candidates `meaning` has to try, those of hidden and absent patterns multiplied in."""
+        """About how many candidates `meaning` must try, multiplied by those of hidden and absent patterns."""
         count = 1
         for q in ast.find(p, ast.Pattern):
             absences = dict.fromkeys((ast.Unless, ast.NotBetween, ast.NotAfter), "absent")
@@ -70,7 +70,7 @@ class Membership:
                 yield mu
 
     def _may_mark(self, p: ast.Pattern) -> dict[str, set[int]]:
-        """For each variable that `p` shows, the positions that it could mark at all."""
+        """For each variable that `p` shows: the positions that it may mark."""
         match p:
             case ast.Type():
                 return {p.name: {k for k, e in enumerate(self.events) if e["type"] == p.name}}
@@ -93,7 +93,7 @@ class Membership:
     # ------------------------------------------------------------ section 3, row by row
 
     def holds(self, p: ast.Pattern, i: int, j: int, mu: Mu, env: Env = ()) -> bool:
-        """Whether `(i, j, mu)` is a complex event of `p`, where filters inside may speak of the events in `env`."""
+        """Whether `(i, j, mu)` is a complex event of `p`. Filters inside `p` may use the events in `env`."""
         if not all(i <= k <= j for _, k in mu):
             return False
         if id(p) not in self._scopes:
@@ -151,7 +151,7 @@ class Membership:
         raise AssertionError(p)
 
     def _named(self, p: ast.As, i: int, j: int, mu: Mu, env: Env) -> bool:
-        """`p AS x`: without the marks that `AS x` adds it is of `p`, and they are what `AS x` adds."""
+        """`p AS x`: the rest is a complex event of `p`, and `AS x` adds just the remaining marks."""
         rest = frozenset(m for m in mu if m[0] != p.variable)
         named = positions(mu, p.variable)
         for own in subsets(named) if p.variable in shown(p.body) else [()]:
@@ -162,7 +162,7 @@ class Membership:
         return False
 
     def _splits(self, contiguous: bool, gap: ast.Interval | None, i: int, j: int, mu: Mu) -> Iterator[Any]:
-        """Every way to cut `(i, j, mu)` in two: an end, a start after it, the marks of the first and of the second."""
+        """Every way to cut `(i, j, mu)` in two: the end of the first part, the start of the second, both marks."""
         for end in range(i, j):
             for start in range(end + 1, end + 2 if contiguous else j + 1):
                 before = frozenset(m for m in mu if m[1] <= end)
@@ -184,7 +184,7 @@ class Membership:
     def _rounds(
         self, p: ast.Iteration, low: int, high: int | None, i: int, j: int, mu: Mu, env: Env, last: dict[str, int]
     ) -> bool:
-        """`last` are the events of the round before, of which a filter in this one may speak with LASTOF."""
+        """Rounds of an iteration. `last` has the events of the previous round, which filters may use with LASTOF."""
         here = env
         if not once(p):
             mine = {previous(y) for y in shown(p.body)}
@@ -202,7 +202,7 @@ class Membership:
         )
 
     def _stayed_away(self, p: ast.NotAfter, end: int, env: Env) -> bool:
-        """The deadline has passed, and nothing absent began after the end and was over by the deadline."""
+        """Whether the deadline has passed, and no absent match started after the end and ended by the deadline."""
         bound = p.deadline.high
         assert bound is not None
         inclusive = bound.inclusive
@@ -236,7 +236,7 @@ class Membership:
         return False
 
     def _occurs(self, p: ast.Pattern, first: int, last: int, env: Env) -> bool:
-        """Whether some complex event of `p` starts and ends from `first` to `last`."""
+        """Whether some complex event of `p` lies between `first` and `last`, inclusive."""
         return any(
             True for i in range(first, last + 1) for j in range(i, last + 1) for _ in self._members(p, i, j, env)
         )
@@ -275,7 +275,7 @@ class Membership:
     # ------------------------------------------------------------ section 4: filters
 
     def _satisfied(self, p: ast.Filter, mu: Mu, env: dict[str, int]) -> bool:
-        """Without a round before, the parts of the condition, joined by AND, that ask for it say nothing."""
+        """Whether a filter holds. In the first round, operands of AND that use the previous round are left out."""
         parts = [c for c in anded(p.condition) if all(previous(n.variable) in env for n in ast.find(c, ast.LastOf))]
         sets = {x: [k] for x, k in env.items()} | {x: sorted(positions(mu, x)) for x in shown(p.body)}
         chosen = sorted(set().union(*map(taken_one_by_one, parts)))
@@ -285,7 +285,7 @@ class Membership:
         )
 
     def _value(self, e: ast.Expression, one: dict[str, int], sets: dict[str, list[int]], here: int | None) -> Any:
-        """A value, None for NULL. `here` is the event whose attributes bare names mean."""
+        """The value of an expression; None for NULL. Bare names are attributes of the event `here`."""
 
         def value(part: ast.Expression) -> Any:
             return self._value(part, one, sets, here)
@@ -343,7 +343,7 @@ class Membership:
 
 
 def known(aggregate: Any) -> Any:
-    """The aggregate of the values that are not NULL; NULL where there is none."""
+    """The aggregate of the values that are not NULL; NULL if there are none."""
 
     def of(values: list[Any]) -> Any:
         there = [v for v in values if v is not None]
@@ -369,12 +369,12 @@ def previous(y: str) -> str:
 
 
 def events_of(p: ast.Pattern, mu: Mu) -> dict[str, int]:
-    """What the round after one of `p` with these marks may call LASTOF."""
+    """The events that LASTOF means in the round after a round of `p` with these marks."""
     return {previous(y): k for y in singles(p) for k in positions(mu, y)}
 
 
 def taken_one_by_one(e: ast.Expression) -> set[str]:
-    """The variables whose events are chosen, as `x.a` outside an aggregate; LASTOF among them."""
+    """The variables that a filter uses one event at a time, as `x.a` outside an aggregate, or with LASTOF."""
     match e:
         case ast.Attribute():
             return {e.variable}
@@ -433,14 +433,14 @@ def subsets(of: Any) -> list[tuple[Any, ...]]:
 
 
 def body_of(p: ast.Pattern) -> ast.Pattern:
-    """The part of an operator with one that is marked."""
+    """The operand with marks, of an operator that has one such operand."""
     around = ast.As | ast.Filter | ast.Iteration | ast.NotAfter | ast.Optional | ast.Project | ast.Select
     assert isinstance(p, around | ast.Unless | ast.Within)
     return p.body
 
 
 def shown_parts(p: ast.Pattern) -> list[ast.Pattern]:
-    """The parts whose marks are in the complex events of `p`."""
+    """The parts of `p` whose marks are in its complex events."""
     match p:
         case ast.Sequence() | ast.NotBetween() | ast.Or() | ast.And() | ast.All():
             return [p.left, p.right]
@@ -462,19 +462,19 @@ def shown(p: ast.Pattern) -> set[str]:
 
 
 def spoken_of(p: ast.Pattern) -> set[str]:
-    """The variables that some filter in `p` mentions."""
+    """The variables that the filters in `p` use."""
     return {e.variable for e in ast.walk(p) if isinstance(e, ast.Attribute | ast.Each)} | {
         previous(e.variable) for e in ast.find(p, ast.LastOf)
     }
 
 
 def once(p: ast.Pattern) -> bool:
-    """`p{1}` is `p`, by the definition of the sugar."""
+    """Whether the iteration is `p{1}`, which the language page defines as `p`."""
     return isinstance(p, ast.Iteration) and p.low == p.high == 1
 
 
 def one_event(p: ast.Pattern) -> bool:
-    """Whether `p AS x` marks the event of `p` rather than what `p` marks."""
+    """Whether `p AS x` marks the one event of `p`; otherwise it marks what `p` marks."""
     match p:
         case ast.Type() | ast.Any():
             return True
@@ -486,7 +486,7 @@ def one_event(p: ast.Pattern) -> bool:
 
 
 def singles(p: ast.Pattern) -> set[str]:
-    """The variables that stand for exactly one event at `p` (section 4)."""
+    """The variables that stand for exactly one event in `p` (section 4)."""
     match p:
         case ast.Type():
             return {p.name}
@@ -513,7 +513,7 @@ def singles(p: ast.Pattern) -> set[str]:
 
 
 def skippable(p: ast.Pattern) -> bool:
-    """Whether a sequence may do without `p`."""
+    """Whether a sequence may leave `p` out."""
     if isinstance(p, ast.Sequence | ast.NotBetween):
         return skippable(p.left) and skippable(p.right)
     return isinstance(p, ast.Optional)
@@ -523,7 +523,7 @@ def skippable(p: ast.Pattern) -> bool:
 
 
 def best(selector: ast.Selector, mine: set[int], supports: list[set[int]]) -> bool:
-    """Whether the selector keeps a complex event of this support among those of the others."""
+    """Whether the selector keeps a complex event with this support among others with the other supports."""
     match selector:
         case ast.Selector.NEXT:
             return not any(min(mine ^ other) in other for other in supports if other != mine)
@@ -540,7 +540,7 @@ def best(selector: ast.Selector, mine: set[int], supports: list[set[int]]) -> bo
 
 
 def answers(query: ast.Query, events: list[Event]) -> set[ComplexEvent]:
-    """The complex events of a query, as if it had no LIMIT."""
+    """The complex events of a query without its LIMIT."""
     keys = [k.attribute for k in query.partition]
     parts: dict[Any, list[int]] = {}
     for k, event in enumerate(events):

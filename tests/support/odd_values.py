@@ -1,6 +1,6 @@
-"""Columns of every type that expressions take, with the values that are easily computed wrongly.
+"""Columns of every type that expressions take, with values that are easily computed wrongly.
 
-`compared` evaluates an expression over the engine's columns and by the reference, and gives the rows where they differ.
+`differing` evaluates an expression over the engine's columns and by the reference, and gives the rows that differ.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ TEXTS: list[str | None] = [
     "日本語",
 ]
 TEXTS += ["\U0001f600x", "e\u0301", "\u0130", "aaaa", "abab", "\0", "it's", "[a-z].*", None]
-#: In seconds: long before 1970, just before it, around changes of summer time, in leap years, in 9999, and far away.
+#: In seconds: long before 1970, just before it, around changes of summer time, in leap years, in 9999, and beyond.
 SECONDS: list[int | None] = [
     0,
     -1,
@@ -143,7 +143,7 @@ SCHEMA = Schema.of(pa.schema([(name, column.type) for name, column in COLUMNS.it
 
 
 def product(*names: str) -> dict[str, pa.Array]:
-    """Columns of these names, in which every value of each meets every value of the others."""
+    """Columns with these names, in which each value of one column meets each value of the others."""
     sizes = [len(COLUMNS[n]) for n in names]
     rows = np.indices(sizes).reshape(len(names), -1) if names else np.zeros((0, 1), np.int64)
     return {n: COLUMNS[n].take(pa.array(r)) for n, r in zip(names, rows, strict=True)}
@@ -157,7 +157,7 @@ def is_accepted(e: ast.Expression) -> bool:
 
 
 def by_columns(e: ast.Expression, columns: dict[str, pa.Array], length: int) -> list[Any]:
-    """The values that the engine gives; times are nanoseconds. A filter holds where the value is TRUE."""
+    """The values that the engine computes; times are nanoseconds. A filter holds where the value is TRUE."""
     found = evaluated(e, columns, length)
     assert len(found) == length
     found.validate(full=True)
@@ -176,7 +176,7 @@ def by_reference(e: ast.Expression, columns: dict[str, pa.Array], length: int) -
 
 
 def shown(e: ast.Expression, columns: dict[str, pa.Array], length: int) -> None:
-    """A column of the result can be made of what the expression gives, and has its type."""
+    """Checks that the values of the expression can become a column of the result, with its type."""
     type_ = Typing(SCHEMA).infer(e)
     assert type_ is not None
     column = as_type(evaluated(e, columns, length), type_.arrow)
@@ -185,7 +185,7 @@ def shown(e: ast.Expression, columns: dict[str, pa.Array], length: int) -> None:
 
 
 def same(ours: Any, theirs: Any) -> bool:
-    """Equal, of one kind, and for floats bit by bit: zeros have signs; and NaN is NaN."""
+    """Whether two values are equal and of one kind. Floats must have equal bits: zeros have signs, and NaN is NaN."""
     if isinstance(ours, float) and isinstance(theirs, float):
         return (math.isnan(ours) and math.isnan(theirs)) or (
             ours == theirs and math.copysign(1, ours) == math.copysign(1, theirs)
@@ -194,7 +194,7 @@ def same(ours: Any, theirs: Any) -> bool:
 
 
 def differing(e: ast.Expression, *names: str) -> list[Any]:
-    """The rows over the product of these columns for which engine and reference disagree, with both values."""
+    """The rows of the product of these columns in which engine and reference disagree, with both values."""
     columns = product(*names)
     length = len(next(iter(columns.values()))) if columns else 1
     ours, theirs = by_columns(e, columns, length), by_reference(e, columns, length)

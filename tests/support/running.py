@@ -48,7 +48,7 @@ def meaning(pattern: ast.Pattern, events: list[Event], engine: str) -> set[Compl
 
 
 def same_meaning(p: ast.Pattern, q: ast.Pattern, events: list[Event], engine: str) -> bool:
-    """Whether two patterns have the same complex events; where not, a note tells some that only one has."""
+    """Whether two patterns have the same complex events. If not, a note shows some that only one of them has."""
     of_p, of_q = meaning(p, events, engine), meaning(q, events, engine)
     if of_p != of_q and currently_in_test_context():
         note(

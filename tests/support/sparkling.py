@@ -1,6 +1,6 @@
-"""Queries on Spark in tests: many at a time in one job or one stream, each compared with the reference.
+"""Runs many queries in one Spark job or one stream, and compares each with the reference.
 
-A job costs half a second and a stream several seconds, whatever they do; so the results of many queries are reduced to
+A job takes half a second and a stream several seconds, whatever they do. So the results of many queries are reduced to
 (number of the case, row as JSON) and joined by UNION ALL into one action, or one streaming query with one checkpoint.
 """
 
@@ -37,10 +37,10 @@ from ensue.logic.classify import deadline_of
 from ensue.results.matches import Matches
 from ensue.spark.type_mapping import spark_schema
 
-#: The place of an event in the stream's order; it tells events apart that are otherwise equal.
+#: The place of an event in the order of the stream; it distinguishes events that are otherwise equal.
 NTH = "nth"
 START = datetime(2024, 1, 1, tzinfo=UTC)
-#: After all events of every case: it lets the watermark pass them all.
+#: A time after all events of every case, which lets the watermark pass all of them.
 FAR = datetime(2100, 1, 1, tzinfo=UTC)
 _TIMES = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX", "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"}
 
@@ -53,7 +53,7 @@ class Case:
     text: str
     table: pa.Table
     options: dict[str, Any]
-    goes_on: bool = False  # as in a stream: after the last event time passes, so that all deadlines do
+    goes_on: bool = False  # as in a stream, where time goes on after the last event, so that all deadlines pass
 
     @property
     def time(self) -> str:
@@ -73,7 +73,7 @@ class Case:
 
     @cached_property
     def unlimited(self) -> Counter[str]:
-        """The same of the query without its LIMIT."""
+        """The rows that the reference gives for the query without its LIMIT."""
         return self._rows(replace(parse_query(self.text), limit=None))
 
     def _rows(self, tree: ast.Query) -> Counter[str]:
@@ -87,7 +87,7 @@ class Case:
 
 
 def case_of(name: str, text: str, events: Any, **options: Any) -> Case:
-    """A case with its events in the stream's order, each with its place in it; rows without a time get one."""
+    """A case whose events are in the order of the stream, with their places in it. Rows without a time get one."""
     query = parse_query(text)
     if options.get("time", "time") is None:
         table = events if isinstance(events, pa.Table) else _table(events)
@@ -99,12 +99,12 @@ def case_of(name: str, text: str, events: Any, **options: Any) -> Case:
 
 
 def _table(rows: list[dict[str, Any]]) -> pa.Table:
-    """Rows whose keys may differ."""
+    """A table of rows, some of which may lack keys of others."""
     return pa.Table.from_pylist([{k: r.get(k) for r0 in rows for k in r0} for r in rows])
 
 
 def on_a_clock(case: Case) -> Case:
-    """The same case with its times as timestamps, which a stream must have, and with the order made plain."""
+    """The same case for a stream: its times are timestamps, and a tie-break column gives the order."""
     times = case.table.column(case.time)
     if pa.types.is_timestamp(times.type):
         made = times.cast(pa.timestamp("us")).cast(pa.timestamp("us", "UTC"))
@@ -129,7 +129,7 @@ def _exactly(value: int, unit: int) -> int:
 
 
 def rows_of(table: pa.Table) -> Counter[str]:
-    """The rows as JSON, as Spark's to_json has them."""
+    """The rows as JSON, in the form of Spark's `to_json`."""
     return Counter(json.dumps([_plain(v) for v in row.values()]) for row in table.to_pylist())
 
 
@@ -161,7 +161,7 @@ def as_json(matches: DataFrame, number: int) -> DataFrame:
 
 
 def counted(rows: Iterable[Any], cases: int) -> list[Counter[str]]:
-    """The collected rows by case."""
+    """The collected rows of each case."""
     found: list[Counter[str]] = [Counter() for _ in range(cases)]
     for number, row in rows:
         found[number][json.dumps(list(json.loads(row).values()))] += 1
@@ -169,7 +169,7 @@ def counted(rows: Iterable[Any], cases: int) -> list[Counter[str]]:
 
 
 def differences(cases: Sequence[Case], found: Sequence[Counter[str]]) -> list[str]:
-    """What differs from the reference, in words; LIMIT may choose among all, but as many for each end."""
+    """Texts that say what differs from the reference. With LIMIT, the rows may be others, but as many for each end."""
     told = []
     for case, rows in zip(cases, found, strict=True):
         if not case.limited and rows != case.expected:
@@ -181,7 +181,7 @@ def differences(cases: Sequence[Case], found: Sequence[Counter[str]]) -> list[st
 
 
 def ends(rows: Counter[str], case: Case) -> Counter[str]:
-    """How many matches have each key and end."""
+    """The number of matches for each key and end."""
     at = len(parse_query(case.text).partition) + 1
     found: Counter[str] = Counter()
     for row, n in rows.items():
@@ -198,7 +198,7 @@ def _few(rows: Counter[str]) -> list[str]:
 
 
 def run_in_batch(spark: SparkSession, cases: Sequence[Case]) -> list[Counter[str]]:
-    """The rows of every case, by one Spark job."""
+    """The rows of every case, from one Spark job."""
     parts = []
     for i, case in enumerate(cases):
         matches = ensue.query(case.text).run(frame_of(spark, case.table), **case.options)
@@ -207,9 +207,9 @@ def run_in_batch(spark: SparkSession, cases: Sequence[Case]) -> list[Counter[str
 
 
 def frame_of(spark: SparkSession, table: pa.Table) -> DataFrame:
-    """The table as a DataFrame; a column without any value is one of integers."""
+    """The table as a DataFrame. A column without any value becomes one of integers."""
     table = with_types(table)
-    # Without a schema, times without a zone would become times with one.
+    # Without a schema, Spark would give a zone to times that have none.
     return spark.createDataFrame(table, spark_schema(table.schema))
 
 
@@ -226,10 +226,10 @@ SOURCE = "number int, at timestamp, event string"
 def run_as_stream(
     spark: SparkSession, cases: Sequence[Case], folder: Path, rng: Random, *, files: int = 4, disorder: float = 3.0
 ) -> list[Counter[str]]:
-    """The rows of every case, by one streaming query over files with events out of order.
+    """The rows of every case, from one streaming query over files with events out of order.
 
-    Each file is a micro-batch. An event is sent up to `disorder` seconds after its time, and the watermark waits just
-    longer than that: so none is late, and while the stream goes on the watermark passes some and holds others back.
+    Each file is a micro-batch. An event is sent up to `disorder` seconds after its time. The watermark waits slightly
+    longer. So no event is late, and while the stream runs, the watermark passes some events and holds others back.
     """
     cases = [replace(c, table=with_types(c.table)) for c in cases]
     write_files(cases, folder / "source", rng, files, disorder)
@@ -255,7 +255,7 @@ def run_as_stream(
 def events_of(source: DataFrame, case: Case, number: int) -> DataFrame:
     """The events of one case in the shared source."""
     schema = spark_schema(case.table.drop_columns([case.time]).schema)
-    # The condition on the time keeps Spark from moving the filter below the watermark: each case has all cases' one.
+    # The condition on the time keeps Spark from moving the filter below the watermark, which all cases share.
     mine = source.filter((F.col("number") == number) | F.col("at").isNull())
     event = F.from_json("event", schema, {**_TIMES, "mode": "FAILFAST"})
     columns = [F.col("at").alias(n) if n == case.time else event.getField(n).alias(n) for n in case.table.column_names]
@@ -263,7 +263,7 @@ def events_of(source: DataFrame, case: Case, number: int) -> DataFrame:
 
 
 def write_files(cases: Sequence[Case], folder: Path, rng: Random, files: int, disorder: float) -> None:
-    """The events of all cases in files, in the order in which they are sent, and a last one in the far future."""
+    """Writes the events of all cases into files in the order of sending, then one event far in the future."""
     folder.mkdir(parents=True)
     sent: list[tuple[datetime, int, datetime, str | None]] = []
     for i, case in enumerate(cases):
@@ -282,7 +282,7 @@ def write_files(cases: Sequence[Case], folder: Path, rng: Random, files: int, di
 
 
 def write_file(path: Path, rows: Sequence[tuple[int, datetime, str | None]], nth: int) -> None:
-    """One file of the source; files are read in the order of their times."""
+    """Writes one file of the source. Spark reads the files in the order of their times."""
     schema = pa.schema([("number", pa.int32()), ("at", pa.timestamp("us", "UTC")), ("event", pa.string())])
     columns = list(zip(*rows, strict=True)) or [(), (), ()]
     hidden = path.with_name(f".{path.name}")  # the source reads no file whose name begins with a dot

@@ -1,11 +1,11 @@
-"""Random streams and well-formed random queries, for comparing engines with one another and with the oracle.
+"""Random streams and well-formed random queries, to compare the engines with each other and with the oracle.
 
-Each thing has two makers: `random_*(rng)` draws from any `random.Random`, so that a seed gives the same twenty
-thousand queries every time; the Hypothesis strategy of the same kind calls it with Hypothesis' own generator,
-which can shrink. Choices list the simplest first, because that is where shrinking goes.
+There are two ways to make each thing. `random_*(rng)` draws from any `random.Random`, so a seed always gives the same
+queries. The Hypothesis strategy calls the same function with Hypothesis' own generator, which can shrink. Choices list
+the simplest first, because shrinking goes there.
 
-A pattern is made in two steps: its skeleton without filters, then the filters, placed where the skeleton shows
-which variables are in scope.
+A pattern is made in two steps: first its skeleton without filters, then the filters. The skeleton shows which variables
+are in scope for a filter.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ COMPARISONS = ("<", "=", "<=", "<>", ">", ">=")
 
 
 def chance(rng: Random, one_in: int) -> bool:
-    """True once in so many times; False is the simpler outcome."""
+    """True once in `one_in` calls on average. False is the simpler outcome."""
     return rng.randrange(one_in) == one_in - 1
 
 
 def _type(rng: Random) -> str:
-    """Some types are commoner than others, so that patterns and streams meet."""
+    """Some types are more frequent than others, so that patterns often match."""
     return rng.choice("AAABBC")
 
 
@@ -77,7 +77,7 @@ def random_stream(rng: Random, most: int = 5) -> list[Event]:
 
 
 def events_table(events: list[Event]) -> pa.Table:
-    """The events with the types of their columns, which no value tells where all are NULL."""
+    """The events with the types of their columns: if all values are NULL, no value shows the type."""
     return pa.Table.from_pylist(events, schema=EVENT_SCHEMA)
 
 
@@ -85,7 +85,7 @@ def events_table(events: list[Event]) -> pa.Table:
 
 
 def random_pattern(rng: Random, depth: int = 3) -> ast.Pattern:
-    """A well-formed pattern, closed: no filter speaks of a variable outside it."""
+    """A well-formed closed pattern: no filter uses a variable from outside."""
     return _with_filters(rng, _skeleton(rng, min(depth, rng.choice((0, 1, 1, 2, 2, 2, 3, 3)))), _Around())
 
 
@@ -115,7 +115,7 @@ def _named(rng: Random, depth: int) -> ast.Pattern:
 
 
 def _step(rng: Random, depth: int) -> ast.Pattern:
-    """A side of a sequence: only there a pattern may be optional."""
+    """One side of a sequence. Only there may a pattern be optional."""
     p = _skeleton(rng, rng.randrange(depth + 1))
     return ast.Optional(p) if chance(rng, 7) else p
 
@@ -142,7 +142,7 @@ def _or(rng: Random, depth: int) -> ast.Pattern:
 
 
 def _and(rng: Random, depth: int) -> ast.Pattern:
-    """Both sides must mark alike, so chance would hardly meet: the right is a variant of the left."""
+    """A conjunction. Both sides must have equal marks. This is rare by chance, so the right varies the left."""
     left = _skeleton(rng, depth)
     right = _like(rng, left)
     if chance(rng, 4):
@@ -153,7 +153,7 @@ def _and(rng: Random, depth: int) -> ast.Pattern:
 
 
 def _like(rng: Random, p: ast.Pattern) -> ast.Pattern:
-    """A pattern that marks what `p` marks: the same with other connections."""
+    """A pattern that can have the same marks as `p`: the same steps, connected in another way."""
     changes: dict[str, Any] = {
         f.name: _like(rng, part) for f in dataclasses.fields(p) if isinstance(part := getattr(p, f.name), ast.Pattern)
     }
@@ -204,15 +204,15 @@ _OPERATORS = (
 
 @dataclasses.dataclass(frozen=True)
 class _Around:
-    """What the patterns around a pattern offer its filters: single variables, and those of which there is a LASTOF."""
+    """The variables that filters may use from outside: single ones, and those that LASTOF may take."""
 
     single: frozenset[str] = frozenset()
     lasts: frozenset[str] = frozenset()
 
     def inside(self, p: ast.Pattern, part: str) -> _Around:
-        """The same for a part of a pattern."""
+        """The variables that filters inside a part of a pattern may use from outside."""
         if isinstance(p, ast.Select) and p.selector is not ast.Selector.STRICT:
-            return _Around()  # a selector takes a closed pattern
+            return _Around()  # the pattern of a selector must be closed
         lasts = self.lasts if part != "absent" else frozenset()
         if isinstance(p, ast.Iteration) and has_rounds(p):
             lasts = (lasts - bindings(p.body).keys()) | singles(p.body)
@@ -243,7 +243,7 @@ def random_condition(
 ) -> ast.Expression:
     """A boolean expression over the attributes `v` and `k` of these variables.
 
-    With `sets` it may have aggregates of them, with `lasts` it may speak of their events in the round before.
+    It may have aggregates of the variables in `sets`, and LASTOF of those in `lasts`.
     """
 
     def term() -> ast.Expression:
@@ -269,7 +269,7 @@ def random_condition(
 
 
 def _special_term(rng: Random, sets: Sequence[str], lasts: Sequence[str]) -> ast.Expression | None:
-    """An aggregate or LASTOF, where there are such and chance has it."""
+    """An aggregate or LASTOF, sometimes, if there is a variable for it."""
     if lasts and chance(rng, 3):
         return ast.LastOf(rng.choice(lasts), _attribute(rng))
     if not sets or not chance(rng, 5):
@@ -341,7 +341,7 @@ def _unfollowed(rng: Random, depth: int) -> ast.Pattern:
 
 
 def random_selecting_query(rng: Random) -> ast.Query:
-    """A query with selectors at any depth, and without what only the reference evaluates: times and related events."""
+    """A query with selectors at any depth, but without times and related events: there, only the reference has them."""
 
     def select(p: ast.Pattern) -> ast.Pattern:
         if isinstance(p, ast.Sequence | ast.Iteration):
@@ -360,7 +360,7 @@ def random_selecting_query(rng: Random) -> ast.Query:
 
 
 def _items(rng: Random, pattern: ast.Pattern) -> tuple[ast.Item, ...] | None:
-    """Whole variables, values of single ones, aggregates of sets; None, that is `*`, where there are no variables."""
+    """Items: whole variables, values of single ones, aggregates of sets. Without any variables, None, which is `*`."""
     items = []
     for i, (x, single) in enumerate(bindings(pattern).items()):
         value = ast.Attribute(x, _attribute(rng))

@@ -1,6 +1,6 @@
-"""Arbitrary syntax: every AST that some text has, whether or not it means anything. For printing and parsing.
+"""Arbitrary syntax, to test printing and parsing: any AST that a text can have, whether or not it has a meaning.
 
-As in `strategies`, each maker takes a `random.Random`; the Hypothesis strategies at the end wrap them.
+As in `strategies`, each function takes a `random.Random`, and the Hypothesis strategies at the end wrap them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ensue.language import ast
 from ensue.language.syntax_errors import KEYWORDS
 
 _PLAIN = ("x", "T", "value_2", "_", "été", "名前", "s", "events", "count")
-# Keywords in any case of letters, what their upper case makes a keyword, and what no lexer would take for a name.
+# Keywords in lower and upper case, letters whose upper case makes a keyword, and texts that no lexer takes for a name.
 _ODD = (
     *sorted(KEYWORDS),
     "select",

@@ -1,6 +1,6 @@
-"""Timed automata by brute force: small random ones, all timed words of a length, all runs over a word.
+"""Timed automata by brute force: small random automata, all timed words of a length, all runs over a word.
 
-How fine the times must be: `n` events have at most `n` different fractional parts, the first of them 0. Moving these to
+How fine must the times be? `n` events have at most `n` different fractional parts, the first of them 0. Moving these to
 0, 1/n, 2/n, ... in the same order changes no comparison of a difference of times with a whole number. A delay of more
 than the largest bound and one can be made a whole number shorter. So over words of `n` events, multiples of 1/n below
 the largest bound and two show all that automata with whole bounds can do.
@@ -20,9 +20,9 @@ from ensue.automata.predicates import ALWAYS, TypeIs
 from ensue.automata.registers import Action, Clear, Since, Store
 from ensue.language import ast
 
-#: A type and the seconds since the event before.
+#: A type, and the seconds since the previous event.
 Event = tuple[str, Fraction]
-#: The time since each clock that runs was reset.
+#: For each clock that runs: the time since it was reset.
 Clocks = dict[str, Fraction]
 SECOND = 10**9
 
@@ -48,7 +48,7 @@ def random_automaton(
     types: str = "AB",
     sides: Sequence[str] = ("low", "high", "both"),
 ) -> Automaton:
-    """Of up to four states. Nothing leads back to the first; what leads nowhere is not there."""
+    """An automaton of up to four states. No transition leads back to the first state. Each state leads to an end."""
     names = [f"${n + 1}" for n in range(clocks)]
     states = rng.randint(2, 4)
     made = Builder(0)
@@ -66,8 +66,8 @@ def random_automaton(
 def with_loops_at_the_end(rng: Random, *, clocks: int, most: int) -> Automaton:
     """A random automaton of up to five states whose resets are synchronous if and only if it is empty.
 
-    As in the proof that theorem 5.4's problem is PSPACE-hard: each transition has marks of its own, and two at the
-    final state mark alike and reset differently.
+    As in the proof that the problem of theorem 5.4 is PSPACE-hard, each transition has its own marks. Only two at the
+    final state have equal marks, and these reset different clocks.
     """
     names = [f"${n + 1}" for n in range(clocks)]
     states = rng.randint(3, 5)
@@ -87,18 +87,18 @@ def with_loops_at_the_end(rng: Random, *, clocks: int, most: int) -> Automaton:
 
 
 def delays(length: int, most: int) -> list[Fraction]:
-    """Those of words of so many events: see above."""
+    """The delays that words of this length need, as explained above."""
     return [Fraction(k, length) for k in range((most + 2) * length)]
 
 
 def words(length: int, most: int, types: str = "AB") -> Iterator[tuple[Event, ...]]:
-    """All words of the length; the first event is at time 0."""
+    """All words of this length. The first event is at time 0."""
     first = [(t, Fraction(0)) for t in types]
     return itertools.product(first, *[list(itertools.product(types, delays(length, most)))] * (length - 1))
 
 
 def after(t: Transition, clocks: Clocks, event: Event) -> Clocks | None:
-    """The clocks after a transition at an event, if it is taken. A check of a clock that does not run holds."""
+    """The clocks after a transition at an event; None if it is not taken. Checks of clocks that do not run hold."""
     name, delay = event
     now = {c: past + delay for c, past in clocks.items()}
     if any(isinstance(p, TypeIs) and (p.name == name) is not positive for p, positive in t.guard):
@@ -117,7 +117,7 @@ def resets(t: Transition) -> frozenset[str]:
 
 
 def outputs(automaton: Automaton, word: Sequence[Event]) -> set[tuple[frozenset[str], ...]]:
-    """What the accepting runs over the whole word mark."""
+    """The marks of the accepting runs over the whole word."""
     runs: list[tuple[int, Clocks, tuple[frozenset[str], ...]]] = [(0, {}, ())]
     for event in word:
         runs = [
@@ -130,7 +130,7 @@ def outputs(automaton: Automaton, word: Sequence[Event]) -> set[tuple[frozenset[
 
 
 def asked_later(automaton: Automaton, state: int, clock: str) -> bool:
-    """Whether some way from the state asks for the clock before it is reset."""
+    """Whether some path from the state checks the clock before it resets it."""
     seen, waiting = {state}, [state]
     while waiting:
         for t in automaton.outgoing.get(waiting.pop(), ()):
@@ -144,16 +144,16 @@ def asked_later(automaton: Automaton, state: int, clock: str) -> bool:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two runs that have marked alike: their states, and what their clocks say."""
+    """Two runs with equal marks: their states, and the values of their clocks."""
 
     states: tuple[int, int]
     clocks: tuple[tuple[tuple[str, Fraction], ...], tuple[tuple[str, Fraction], ...]]
 
 
 def shortest_differing(automaton: Automaton, length: int, most: int, *, read: bool, types: str = "AB") -> int | None:
-    """The least number of events after which two runs that mark alike have reset differently, up to a length.
+    """The least number of events, up to a length, after which two runs with equal marks have reset different clocks.
 
-    With `read`, only resets of clocks count that both runs may ask for.
+    With `read`, a reset counts only if both runs may still check the clock.
     """
     events = list(itertools.product(types, delays(length, most)))
     pairs = {Pair((0, 0), ((), ()))}
@@ -180,5 +180,5 @@ def shortest_differing(automaton: Automaton, length: int, most: int, *, read: bo
 
 
 def _known(clocks: Clocks, most: int) -> tuple[tuple[str, Fraction], ...]:
-    """What a clock says beyond the largest bound is not told apart by any check, now or later."""
+    """The value of a clock. Beyond the largest bound, no check can distinguish values, so they become equal."""
     return tuple(sorted((c, min(past, Fraction(most + 1))) for c, past in clocks.items()))

@@ -1,4 +1,4 @@
-"""The engine without the compiler, in a process of its own."""
+"""Runs the engine without the compiler, in a new process."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ TESTS = Path(__file__).parents[1]
 
 
 def counted_without_jit(test: str, *expressions: str) -> list[int]:
-    """What the expressions come to, over the names of a test file of the engine."""
+    """The values of expressions that use the names of a test file of the engine."""
     code = f"import sys; sys.path[:0] = sys.argv[1:]\nfrom {test} import *\n" + "\n".join(
         f"print({e})" for e in expressions
     )

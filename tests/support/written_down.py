@@ -1,4 +1,4 @@
-"""A pytest plugin that writes down every run of a query: the test, the query's text, the events and the options."""
+"""A pytest plugin that notes every run of a query: the test, the text of the query, the events and the options."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _written_down(self: ensue.Query, events: Any, **options: Any) -> Any:
 
 
 def pytest_configure() -> None:
-    """As a plugin only: pytest also imports this file to look for doctests in it."""
+    """Starts to note runs. This is not done at import, because pytest also imports this file to look for doctests."""
     ensue.Query.run = _written_down  # type: ignore[method-assign]
 
 

@@ -43,13 +43,13 @@ def test_amounts(said: str | int, size: int) -> None:
 
 @pytest.mark.parametrize("said", ["", "much", "-1 GB", "1 XB", "GB", "1e9", 1.5, True, [1]])
 def test_what_is_no_amount(said: object) -> None:
-    with pytest.raises(EngineError, match=r"is no amount of memory: say memory='512 MB', or a number of bytes"):
+    with pytest.raises(EngineError, match=r"is not an amount of memory: write memory='512 MB', or a number of bytes"):
         memory_of(said)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("said", [0, -5, "1 KB", "15 MB"])
 def test_what_is_too_little(said: str | int) -> None:
-    with pytest.raises(EngineError, match="is too little for any query: it must be 16 MB or more"):
+    with pytest.raises(EngineError, match="is too little for any query: give at least 16 MB"):
         memory_of(said)
 
 
@@ -58,7 +58,7 @@ def test_the_environment_says_it_where_nothing_else_does(monkeypatch: pytest.Mon
     assert memory_of("2 GB", {"ENSUE_MEMORY": "1 GB"}) == 2 * GIGABYTE
     assert memory_of(None, {"ENSUE_MEMORY": " "}) == memory_of(None, {})
     monkeypatch.setenv("ENSUE_MEMORY", "lots")
-    with pytest.raises(EngineError, match="ENSUE_MEMORY='lots' is no amount of memory"):
+    with pytest.raises(EngineError, match="ENSUE_MEMORY='lots' is not an amount of memory"):
         ensue.match(EVENTS, "SELECT * FROM S WHERE A ; B", unit="s")
 
 
@@ -66,7 +66,7 @@ def test_run_and_detect_take_it() -> None:
     query = ensue.query("SELECT * FROM S WHERE A ; B")
     assert len(query.run(EVENTS, unit="s", memory="64 MB")) == len(query.detect(EVENTS, unit="s", memory="64 MB")) == 1
     for method in (query.run, query.detect):
-        with pytest.raises(EngineError, match="memory='a lot' is no amount of memory"):
+        with pytest.raises(EngineError, match="memory='a lot' is not an amount of memory"):
             method(EVENTS, unit="s", memory="a lot")
 
 
@@ -218,7 +218,7 @@ def test_no_other_memory_error_is_seen(error: Exception) -> None:
     budget.holder().hold(Large.OPEN, 100 * MEGABYTE, 77)
     with (
         pytest.raises(
-            EngineError, match="the process got no more memory, though the query may take 128 MB; most of it"
+            EngineError, match="the process got no more memory, though the query may take 128 MB; what takes most of it"
         ),
         budget.explaining_memory_errors(),
     ):
@@ -242,7 +242,7 @@ def hints(what: Large, text: str, engine: str = "auto", *, on_spark: bool = Fals
 
 def test_only_what_the_query_has_not_is_advised() -> None:
     plain = hints(Large.ENDING, "SELECT * FROM S WHERE A+")
-    for advice in ("a window: WITHIN", "LIMIT 10", "SELECT NEXT", "in place of *", "Query.detect"):
+    for advice in ("a window: WITHIN", "LIMIT 10", "SELECT NEXT", "instead of *", "Query.detect"):
         assert advice in plain
     full = hints(Large.ENDING, "SELECT NEXT x FROM S WHERE (A AS x)+ WITHIN 5 s LIMIT 3")
     assert full == "a window tighter than WITHIN 5 s"
@@ -266,7 +266,7 @@ def test_partitions_are_advised_where_there_are_none() -> None:
 
 def test_the_reference_advises_another_engine() -> None:
     assert "engine='auto'" in hints(Large.PARTS, "SELECT * FROM S WHERE A+", "reference")
-    assert "explain tells" in hints(Large.PARTS, "SELECT * FROM S WHERE A+")
+    assert "explain says" in hints(Large.PARTS, "SELECT * FROM S WHERE A+")
 
 
 @pytest.mark.parametrize("what", Large)

@@ -104,7 +104,7 @@ def test_explain_deterministic(folder):
     assert "\ndeterministic\n  3 states, 8 transitions, 1 register\n  0 -> 1  A / A, x; $1.1 := v\n" in shown.decode()
     code, shown, _ = command("explain", "good.sql", "--deterministic")
     assert code == 0
-    reason = "without a window every event may have to be remembered; add WITHIN n EVENTS"
+    reason = "without a window, every event may have to be stored; add WITHIN n EVENTS"
     assert shown.decode().endswith(f"\ndeterministic\n  there is no deterministic automaton: {reason}\n")
 
 

@@ -42,6 +42,7 @@ class RegisterLiveness:
 
 
 def register_liveness(automaton: Automaton) -> RegisterLiveness:
+    """The registers of each state that are live, and those that are stored."""
     return RegisterLiveness(_live(automaton), _stored(automaton))
 
 

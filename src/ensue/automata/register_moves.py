@@ -40,7 +40,7 @@ class MoveKind(IntEnum):
 
 @dataclass(frozen=True)
 class RunHandling:
-    """How a move handles the runs of its source."""
+    """How a move handles the runs of its source states."""
 
     kind: MoveKind
     bound: int  # the number of leading registers on which the checks bound the runs

@@ -1,7 +1,7 @@
-"""How much memory a query may take: what it holds is noted where it grows, and past the budget there is one error.
+"""A limit on the memory of a query. Each part of the query notes what it holds, and one error says when it is too much.
 
-What is counted are arrays and tables as they grow, never single events. The budget is one for all threads of a query.
-The events themselves, which the user has in memory or which a file brings, are not counted.
+A part notes its arrays and tables when they grow, never single events. All threads of a query share one budget. The
+given events are not counted: they are already in memory, or come from a file.
 """
 
 from __future__ import annotations
@@ -21,34 +21,34 @@ import pyarrow as pa
 from ensue.data.machine_memory import physical_memory, usual_budget
 from ensue.errors import EngineError
 
-#: The setting that holds for all queries for which nothing is said.
+#: The environment variable that sets the budget of every query that has no `memory=...` of its own.
 VARIABLE = "ENSUE_MEMORY"
-#: With less, not even the first arrays of a query fit.
+#: The first arrays of a query need about this much, so no budget may be smaller.
 LEAST = 16 << 20
-#: What is counted takes this much more: what allocators keep to spare, and what is made in passing.
+#: A query really takes this many times what it notes: allocators keep spare room, and some arrays live only briefly.
 _SPARE = 1.125
 _UNITS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 _SHOWN = ("bytes", "KB", "MB", "GB", "TB", "PB", "EB")
-#: A number with more digits is shown by these alone.
+#: A number with more digits is shown as a power of ten.
 _DIGITS = 15
 
 
 class Large(Enum):
-    """What can take much memory, in words; the count stands in the braces."""
+    """What can take much memory. The texts are for error messages, with the count in the braces."""
 
     ENDING = "{} matches end at one event"
-    JUDGED = "{} matches or more end at one event, and it must be decided which of them the query reports"
-    CHOICES = "a condition has {} choices of events to hold for in one match"
+    JUDGED = "at least {} matches end at one event, and the query must choose among them"
+    CHOICES = "a condition must be checked for {} choices of events in one match"
     MATCHES = "{} matches"
-    TOOK_PART = "{} events took part in the matches, counted at each end of a match"
+    TOOK_PART = "{} events took part in matches, counted once for each end of a match"
     OPEN = "{} nodes hold the open partial matches"
     KEYS = "{} keys of PARTITION BY are known"
     WAITING = "{} matches wait for their deadline"
-    EVENTS = "{} events are kept, since matches to come may show them"
+    EVENTS = "{} events are kept because later matches may show them"
     TASK = "{} events came to one task"
-    PARTS = "{} complex events of the pattern and its parts, as the reference evaluates it"
-    TABLE = "{} matches, with their events, as a table"
-    PROGRAMS = "{} or more states of the automaton must be followed at once"
+    PARTS = "the reference holds {} complex events of the pattern and its parts"
+    TABLE = "a table of {} matches with their events"
+    PROGRAMS = "at least {} states of the automaton are active at once"
 
 
 Advice = Callable[[Large], list[str]]
@@ -59,7 +59,7 @@ def no_advice(_: Large) -> list[str]:
 
 
 class Budget:
-    """So many bytes for one query, and what it holds of them. `advice` says what to write instead."""
+    """The bytes that one query may hold, and those that it holds now. `advice` says what to write instead."""
 
     def __init__(self, limit: int | None = None, advice: Advice = no_advice, *, whose: str = "the query") -> None:
         self._given = limit
@@ -71,13 +71,13 @@ class Budget:
 
     @classmethod
     def of(cls, memory: str | int | None, advice: Advice = no_advice) -> Budget:
-        """What was asked for, or what the environment says, which is told at once if it is no amount."""
+        """The budget that the user gave, or that the environment sets; an amount that cannot be read is refused now."""
         said = memory is not None or os.environ.get(VARIABLE, "").strip()
         return cls(memory_of(memory) if said else None, advice)
 
     @cached_property
     def limit(self) -> int:
-        """Asked only where something grows: a small query need not look at the machine."""
+        """The bytes in all. They are computed at the first use, so a small query need not look at the machine."""
         return memory_of(None) if self._given is None else self._given
 
     @property
@@ -85,7 +85,7 @@ class Budget:
         return int(self.limit / _SPARE) - sum(self._held.values())
 
     def holder(self) -> Holder:
-        """What one engine, or one thread, holds of it."""
+        """Counts what one engine, or one thread, holds of this budget."""
         return Holder(self)
 
     def unspent(self) -> Budget:
@@ -93,13 +93,13 @@ class Budget:
         return Budget(self._given, self._advice, whose=self._whose)
 
     def check(self, what: Large, size: float, count: float) -> None:
-        """Raises the error where so much more would not fit."""
+        """Raises the error if `size` more bytes would not fit."""
         needed = (sum(self._held.values()) + size) * _SPARE
         if needed > LEAST and needed > self.limit:
             raise self._exceeded(what, size, count)
 
     def _exceeded(self, what: Large, size: float, count: float) -> EngineError:
-        """The error that says what is large, with so much more of this: the largest part of all that is held."""
+        """The error once `size` more bytes of `what` are held. It names the largest part of all that is held."""
         sizes: dict[Large, float] = {**self._held}
         counts = {**self._counts}
         sizes[what] = sizes.get(what, 0) + size
@@ -109,12 +109,12 @@ class Budget:
         said = largest.value.format(shown_count(counts[largest]))
         most = shown_size(self.limit)
         message = f"{self._whose} needs at least {shown_size(needed)} of memory and may take {most}: {said}"
-        # The size of a table is known; most other things would go on to grow.
+        # Only the size of a table is known in full. Most other parts would grow further.
         more = self._more(needed) if what is Large.TABLE else []
         return EngineError(message + _hint([*self._advice(largest), *more]))
 
     def refused(self, what: Large, count: float) -> EngineError:
-        """The error where time is what is lacking, or both."""
+        """The error for what would take too long, whether or not it would fit."""
         said = what.value.format(shown_count(count))
         return EngineError(f"{self._whose} would take too long: {said}{_hint(self._advice(what))}")
 
@@ -123,11 +123,11 @@ class Budget:
         enough = 1.25 * needed
         if not enough < physical_memory() / 2:
             return []
-        return [f"memory='{shown_size(_rounded_up(enough))}' if the machine has it to spare"]
+        return [f"memory='{shown_size(_rounded_up(enough))}', if the machine can spare it"]
 
     @contextmanager
     def explaining_memory_errors(self) -> Iterator[None]:
-        """What NumPy and Arrow say of memory that they do not get, as the one error."""
+        """Turns the memory errors of NumPy and Arrow into an EngineError that says what is large."""
         try:
             yield
         except (MemoryError, pa.ArrowCapacityError) as e:
@@ -138,16 +138,16 @@ class Budget:
         largest = max(sizes, key=lambda w: sizes[w], default=None)
         said, advice = "", []
         if largest is not None and sizes[largest]:
-            said = f"; most of it holds what is large here: {largest.value.format(shown_count(self._counts[largest]))}"
+            said = f"; what takes most of it: {largest.value.format(shown_count(self._counts[largest]))}"
             advice = self._advice(largest)
         if isinstance(e, pa.ArrowCapacityError):
             return EngineError(f"a column of the result is larger than an Arrow array can be: {e}" + _hint(advice))
         message = f"the process got no more memory, though {self._whose} may take {shown_size(self.limit)}"
-        return EngineError(f"{message}{said}" + _hint([*advice, "a smaller memory='...', so that it is told earlier"]))
+        return EngineError(f"{message}{said}" + _hint([*advice, "a smaller memory='...', to get this error earlier"]))
 
 
 class Holder:
-    """What one part of a query holds; what it holds anew takes the place of what it held of the same kind."""
+    """What one part of a query holds. A new amount of one kind replaces the previous amount of that kind."""
 
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
@@ -155,7 +155,7 @@ class Holder:
         self._counts: dict[Large, float] = defaultdict(float)
 
     def hold(self, what: Large, size: int, count: float) -> None:
-        """Notes that it holds so much; raises the error where that is too much with all that others hold."""
+        """Notes that this part holds `size` bytes now; raises the error if all parts together hold too much."""
         budget = self.budget
         more, counted = size - self._sizes[what], count - self._counts[what]
         with budget._lock:
@@ -166,11 +166,11 @@ class Holder:
         self._sizes[what], self._counts[what] = size, count
 
     def room(self, what: Large) -> int:
-        """How much it could hold of this kind."""
+        """How many bytes of this kind this part may hold at most, as things are."""
         return self.budget.left + self._sizes[what]
 
     def check(self, what: Large, size: float, count: float) -> None:
-        """Raises the error where it could not hold so much of this kind."""
+        """Raises the error if this part may not hold `size` bytes of this kind."""
         self.budget.check(what, size - self._sizes[what], count - self._counts[what])
 
 
@@ -182,7 +182,7 @@ def _hint(advice: list[str]) -> str:
 
 
 def memory_of(asked: str | int | None, environment: Mapping[str, str] = os.environ) -> int:
-    """What was asked for in bytes; else what the environment says; else a part of what the machine has.
+    """The budget in bytes: what the user asked for; else what the environment sets; else a part of the whole memory.
 
     >>> memory_of("512 MB"), memory_of("1.5g"), memory_of(1 << 30)
     (536870912, 1610612736, 1073741824)
@@ -196,14 +196,15 @@ def memory_of(asked: str | int | None, environment: Mapping[str, str] = os.envir
 def _bytes_of(asked: str | int, named: str) -> int:
     size = bytes_of_setting(asked) if isinstance(asked, str) else asked
     if not isinstance(size, int) or isinstance(size, bool):
-        raise EngineError(f"{named} is no amount of memory: say memory='512 MB', or a number of bytes")
+        raise EngineError(f"{named} is not an amount of memory: write memory='512 MB', or a number of bytes")
     if size < LEAST:
-        raise EngineError(f"{named} is too little for any query: it must be {shown_size(LEAST)} or more")
+        raise EngineError(f"{named} is too little for any query: give at least {shown_size(LEAST)}")
     return size
 
 
 def bytes_of_setting(text: str) -> int | None:
-    """
+    """The bytes that a text means; None if it is not an amount of memory.
+
     >>> bytes_of_setting("2g"), bytes_of_setting("1.5 GiB"), bytes_of_setting("much")
     (2147483648, 1610612736, None)
     """
@@ -212,7 +213,8 @@ def bytes_of_setting(text: str) -> int | None:
 
 
 def shown_size(size: float) -> str:
-    """
+    """A size for people, in the largest unit that fits.
+
     >>> shown_size(512 << 20), shown_size(1.5 * 2**30), shown_size(2.0**100)
     ('512 MB', '1.5 GB', '10^21 GB')
     """
@@ -227,7 +229,8 @@ def shown_size(size: float) -> str:
 
 
 def shown_count(count: float) -> str:
-    """
+    """A count for people; a large one as a power of ten.
+
     >>> shown_count(1_234_567), shown_count(2.0**59), shown_count(float("inf"))
     ('1,234,567', 'about 5.8 * 10^17', 'more than 10^300')
     """
@@ -240,6 +243,6 @@ def shown_count(count: float) -> str:
 
 
 def _rounded_up(size: float) -> float:
-    """To a whole number of the unit that it is shown in."""
+    """The size rounded up to a whole number of the unit in which `shown_size` shows it."""
     unit = 1024 ** int(math.log(size, 1024)) if size >= 1 else 1
     return math.ceil(size / unit) * unit

@@ -131,11 +131,11 @@ class ComplexEvents:
 
     @property
     def nbytes(self) -> int:
-        """What the pieces take."""
+        """The bytes of all pieces."""
         return sum(p.nbytes for p in self.pieces)
 
     def first(self, count: int) -> ComplexEvents:
-        """The first so many matches, on the same memory."""
+        """The first `count` matches, in the same memory."""
         pieces: list[Piece] = []
         for piece in self.pieces:
             taken = min(count, len(piece.start))
@@ -146,7 +146,7 @@ class ComplexEvents:
         return ComplexEvents(tuple(pieces), self.sets)
 
     def in_parts(self, marked: int) -> Iterator[ComplexEvents]:
-        """The matches in their order, so many marked events at a time and at least one match, on the same memory."""
+        """The matches in their order, in parts of at most `marked` events or one match, in the same memory."""
         pieces: list[Piece] = []
         room = marked
         for piece in self._filled:

@@ -119,7 +119,7 @@ def _read(places: list[list[Any]], data: memoryview) -> Iterator[tuple[str, Any]
 
 
 def prefixed(name: str, parts: Mapping[str, Any]) -> Parts:
-    """The parts of an inner layer, with `name` as a prefix, so that they fit among the parts of the outer layer.
+    """The parts of an inner layer with the prefix `name`, so that they can stand among the parts of an outer layer.
 
     >>> prefixed("engine", {"position": 7})
     {'engine/position': 7}
@@ -128,5 +128,5 @@ def prefixed(name: str, parts: Mapping[str, Any]) -> Parts:
 
 
 def unprefixed(name: str, parts: Mapping[str, Any]) -> Parts:
-    """The parts that `prefixed` put under this name."""
+    """The parts that have this prefix, without it."""
     return {part.removeprefix(f"{name}/"): value for part, value in parts.items() if part.startswith(f"{name}/")}

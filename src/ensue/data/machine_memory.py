@@ -1,4 +1,4 @@
-"""How much memory this process may have: what the machine has, its container, and the process's own limits."""
+"""How much memory this process may use: the least of what the machine, its container and the process's limits allow."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 _ROOT = Path("/")
-#: Where nothing says how much there is.
+#: The memory that is assumed if the system does not say how much there is.
 _ASSUMED = 8 << 30
-#: A group without a limit says so with a number near 2^63, or with a word.
+#: A control group without a limit gives a number near 2^63, or a word.
 _NO_LIMIT = 1 << 60
-#: A query takes this part of the whole by default, and no more than this part of what is left now.
+#: By default, a query may take a quarter of all memory, and at most half of what is free now.
 _PART_OF_ALL, _PART_OF_THE_REST = 4, 2
 _LEAST = 32 << 20
 
 
 def usual_budget(root: Path = _ROOT, *, shared_by: int = 1) -> int:
-    """A quarter of the memory that this process may have, and at most half of what is left of it now.
+    """A quarter of the memory that this process may use, and at most half of what is free of it now.
 
-    The machine may be shared by several processes that do the same; the limit of the process itself is not.
+    `shared_by` processes share the memory of the machine. None of them shares its own limit with the others.
     """
     sizes, left = _sizes(root)
     parts = [min(sizes or [_ASSUMED]) // _PART_OF_ALL // shared_by]
@@ -31,12 +31,12 @@ def usual_budget(root: Path = _ROOT, *, shared_by: int = 1) -> int:
 
 
 def physical_memory(root: Path = _ROOT) -> int:
-    """What the machine, or the container, has in all."""
+    """All memory of the machine or the container."""
     return min(_sizes(root)[0] or [_ASSUMED])
 
 
 def _sizes(root: Path) -> tuple[list[int], list[int]]:
-    """The sizes of what there is, and of what is left of it, as far as they are known."""
+    """The known sizes of all memory, and of the memory that is free."""
     said = _numbers_of(root / "proc/meminfo")
     sizes = [said["MemTotal"] << 10] if "MemTotal" in said else _from_sysconf()
     left = [said["MemAvailable"] << 10] if "MemAvailable" in said else []
@@ -51,7 +51,7 @@ def _from_sysconf() -> list[int]:
 
 
 def _limits_of_groups(root: Path) -> Iterator[int]:
-    """The limits of the control groups that the process is in, and of those around them; both versions of them."""
+    """The limits of the process's control groups and of the groups around them, in versions 1 and 2 of these groups."""
     for line in _text_of(root / "proc/self/cgroup").splitlines():
         _, controllers, path = line.split(":", 2)
         if controllers == "":
@@ -61,7 +61,7 @@ def _limits_of_groups(root: Path) -> Iterator[int]:
         else:
             continue
         group = top / path.strip("/")
-        # Inside a container the group is at the top, whatever the path says that it has outside.
+        # The path is the one outside the container. Inside the container, the group is at the top.
         for folder in dict.fromkeys([group, *group.parents, top]):
             text = _text_of(folder / file).strip() if folder.is_relative_to(top) else ""
             if text.isdigit() and int(text) < _NO_LIMIT:
@@ -69,7 +69,7 @@ def _limits_of_groups(root: Path) -> Iterator[int]:
 
 
 def _address_space(root: Path) -> tuple[int | None, int]:
-    """How much address space the process may have, and how much it has taken; None where there is no limit."""
+    """The address space that the process may have, None without a limit; and what it has of it."""
     try:
         import resource
     except ImportError:  # there is none on Windows

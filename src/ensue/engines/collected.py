@@ -1,4 +1,4 @@
-"""Parts of the matches that are kept until all of them are there: what they take is noted as they come."""
+"""Collects parts of the matches until all are found, and notes their memory in the budget."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ensue.data.complex_events import ComplexEvents, Variables, concatenated
 
 
 class Collected:
-    """Keeps parts; raises the error of the budget when they are too many."""
+    """Keeps parts. Raises the budget's error if they are too large."""
 
     def __init__(self, budget: Budget, what: Large) -> None:
         self._holder = budget.holder()
@@ -29,10 +29,10 @@ class Collected:
         return self
 
     def concatenated(self, sets: Sequence[Variables]) -> ComplexEvents:
-        """One part after the other; all of several have these sets of variables."""
+        """All parts as one. If there are several, all must have these sets of variables."""
         return self._parts[0] if len(self._parts) == 1 else concatenated(self._parts, sets)
 
     def release(self) -> None:
-        """They are kept elsewhere by now."""
+        """Forgets the parts, which are kept elsewhere now."""
         self._parts = []
         self._holder.hold(self._what, 0, 0)

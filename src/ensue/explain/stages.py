@@ -88,7 +88,7 @@ def _engine(choice: Choice) -> list[str]:
         lines.append(f"absent        {absent}: looked for after the end of each match")
     lines += timing_lines(choice, slow)
     if plan.decided_last:
-        lines.append(f"detection     from the matches, since {plan.decided_last}")
+        lines.append(f"detection     from the matches, because {plan.decided_last}")
     return lines
 
 

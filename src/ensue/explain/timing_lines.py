@@ -34,7 +34,7 @@ def timing_lines(choice: Choice, slow: list[str]) -> list[str]:
 _UPPER = "lists by the clock: one clock with only upper bounds, so constant time per event"
 _LOWER = "queues by the clock: one clock with only lower bounds, so constant time per event on average"
 _FAST = "ordered trees: the partial matches that pass a check are adjacent"
-_SLOW = "ordered trees: some events handle each partial match, as it keeps other values too or must pass two bounds"
+_SLOW = "ordered trees: some events handle partial matches one by one: these keep other values or must pass two bounds"
 _OUTSIDE = "the query also compares values, which the classes of timed queries exclude"
 
 

@@ -1,4 +1,4 @@
-"""What to write instead of a query that takes too much memory: only what the query does not have yet."""
+"""What to write instead of a query that takes too much memory. It advises only what the query does not have yet."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _FEWER_ROWS = "rows one by one (for row in matches), or tables a part at a time 
 
 
 def advice_for(query: ast.Query, engine: str = "auto", *, on_spark: bool = False) -> Advice:
-    """`engine` is the one that was asked for."""
+    """A function from what is large to texts that say how to reduce it. `engine` is the one that the user asked for."""
 
     def advice(what: Large) -> list[str]:
         given: dict[Large, list[str | None]] = {
             Large.ENDING: [_window(query), _limit(query), _selector(query), _fewer(query), _detect(query, on_spark)],
             Large.MATCHES: [_window(query), _limit(query), _selector(query), _fewer(query), _detect(query, on_spark)],
             Large.JUDGED: [_window(query), _keys(query), _plainer(query)],
-            Large.CHOICES: [_window(query), "a condition that speaks of fewer sets of events"],
+            Large.CHOICES: [_window(query), "a condition that uses fewer sets of events"],
             Large.TOOK_PART: [_window(query), _keys(query)],
             Large.OPEN: [_window(query), _keys(query)],
             Large.KEYS: ["PARTITION BY attributes with fewer values"],
@@ -30,7 +30,7 @@ def advice_for(query: ast.Query, engine: str = "auto", *, on_spark: bool = False
             Large.TASK: ["more tasks: set spark.sql.shuffle.partitions higher"],
             Large.PARTS: [_other_engine(engine), _keys(query), "fewer events at a time"],
             Large.TABLE: [None if on_spark else _FEWER_ROWS, _shown(query)],
-            Large.PROGRAMS: ["fewer rounds in {n,m}, or a simpler pattern inside of them"],
+            Large.PROGRAMS: ["fewer rounds in {n,m}, or a simpler pattern inside it"],
         }
         return [text for text in given[what] if text is not None]
 
@@ -45,26 +45,26 @@ def _window(query: ast.Query) -> str:
 
 
 def _limit(query: ast.Query) -> str | None:
-    return "LIMIT 10, for so many of the matches of each end" if query.limit is None else None
+    return "LIMIT 10, for at most ten matches at each end" if query.limit is None else None
 
 
 def _selector(query: ast.Query) -> str | None:
     chosen = [query.selector, *(s.selector for s in ast.find(query.pattern, ast.Select))]
     if any(s in _BEST_OF_AN_END for s in chosen):
         return None
-    return "SELECT NEXT, LAST or MAX, for the best of the matches of each end"
+    return "SELECT NEXT, LAST or MAX, for the best match at each end"
 
 
 def _fewer(query: ast.Query) -> str | None:
-    """Matches differ in the variables that are shown: with fewer of them, several become one."""
+    """Matches differ only in the variables that are shown. If fewer are shown, several matches become one."""
     if query.items is None:
-        return "SELECT the variables you need in place of *: matches that agree in them are one"
+        return "SELECT the variables you need instead of *: matches that agree in them become one"
     return None
 
 
 def _shown(query: ast.Query) -> str | None:
     whole = query.items is None or any(isinstance(i.expression, ast.Name) for i in query.items)
-    return "SELECT count(x), first(x.a) or another value in place of whole events" if whole else None
+    return "SELECT count(x), first(x.a) or another value instead of whole events" if whole else None
 
 
 def _detect(query: ast.Query, on_spark: bool) -> str | None:
@@ -78,19 +78,19 @@ def _keys(query: ast.Query) -> str | None:
 
 
 def _plainer(query: ast.Query) -> str | None:
-    """A comparison with one event on each side is checked while a match grows, and not when it is whole."""
+    """A comparison with one event on each side is checked while a match grows, other conditions at its end."""
     said = [c for f in ast.find(query.pattern, ast.Filter) for c in conjuncts_of(f.condition)]
     if any(len(variables_of(c)) > 1 and comparison(c) is None for c in said):
-        return "comparisons with one event on each side, as x.a < y.a + 1 for x.a - y.a < 1: they are checked earlier"
+        return "comparisons with one event on each side, x.a < y.a + 1 for x.a - y.a < 1: they are checked earlier"
     return None
 
 
 def _attributes(query: ast.Query) -> str | None:
     whole = query.items is None or any(isinstance(i.expression, ast.Name) for i in query.items)
-    return "SELECT x.a, the attributes you need, in place of whole events" if whole else None
+    return "SELECT the attributes you need, such as x.a, instead of whole events" if whole else None
 
 
 def _other_engine(engine: str) -> str | None:
     if engine == "reference":
-        return "engine='auto', which need not write out the parts of a pattern"
-    return "another way to say it: explain tells what makes the reference evaluate it"
+        return "engine='auto', which does not keep the complex events of each part"
+    return "another way to write it: explain says why the reference evaluates this query"

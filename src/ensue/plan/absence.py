@@ -1,4 +1,4 @@
-"""What must not follow a match: an event that is seen by itself, so that no automaton is needed to see it."""
+"""What must not follow a match by a deadline. It is always one event, so no automaton is needed to recognise it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ensue.rewrite import rewrite_pattern
 
 @dataclass(frozen=True)
 class Absence:
-    """What must not follow a match by the deadline: an event at which one of the guards holds."""
+    """No event for which one of the guards holds may follow a match by the deadline."""
 
     guards: tuple[Guard, ...]
     deadline: ast.Interval
@@ -26,21 +26,21 @@ class Absence:
         return predicates_of(self.guards)
 
     def holds(self, word: int) -> bool:
-        """Whether an event is one that must not follow; bit `k` of its word says whether predicate `k` holds."""
+        """Whether an event must not follow. Bit `k` of its word says whether predicate `k` holds for it."""
         true = {p for k, p in enumerate(self.predicates) if word >> k & 1}
         return any(all((p in true) == positive for p, positive in guard) for guard in self.guards)
 
 
 def absence_of(node: ast.NotAfter, consume: ast.Consume) -> Absence:
-    """The guards of what must not follow; raises Unsupported where more than one event must be seen to know it."""
+    """The absence with its deadline; raises Unsupported if recognising it takes more than one event."""
     if consume is not ast.Consume.NONE:
         raise Unsupported(node, "CONSUME BY with a deadline")
     if free(node.absent):
-        raise Unsupported(node, "a deadline for what speaks of the pattern before it")
+        raise Unsupported(node, "a deadline for an absence that uses events before it")
     if not is_atom(node.absent) or looks_back(node.absent):
-        raise Unsupported(node, "a deadline for what depends on several events")
+        raise Unsupported(node, "a deadline for an absence of several events")
     automaton = pruned(with_shared_registers(build(rewrite_pattern(node.absent))))
     guards = tuple(dict.fromkeys(t.guard for t in automaton.transitions))
     if automaton.registers or machines_of(predicates_of(guards)) or {t.source for t in automaton.transitions} > {0}:
-        raise Unsupported(node, "a deadline for what depends on several events")
+        raise Unsupported(node, "a deadline for an absence of several events")
     return Absence(guards, node.deadline)

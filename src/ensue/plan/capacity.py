@@ -1,4 +1,4 @@
-"""What the kernels can hold: a plan that needs more is refused before it runs."""
+"""The limits of the kernels. A plan that exceeds one of them is refused before it runs."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from ensue.logic.comparisons import fits_a_register
 from ensue.logic.types import Typing
 from ensue.plan.plan import Plan
 
-#: Marks are stored in 16 bits and predicates of an event in one word.
+#: The set of marks of an event is stored as a number of 16 bits, and the predicates of an event as bits of one word.
 MAX_MARKS = 2**16 - 1
 MAX_PREDICATES = 63
-#: The registers of a run that are in use are the bits of a word.
+#: The bits of a word say which registers of a run are in use.
 MAX_REGISTERS = 30
-#: Each bit of what came before an event can double the classes of events, of which there are at most 2^16.
+#: Each condition on what came before an event can double the classes of events. There are at most 2^16 classes.
 MAX_BITS_BEFORE = 12
 
 
 def check_capacity(plan: Plan) -> None:
-    """Raises Unsupported with what is too much, or with what no register can keep."""
+    """Raises Unsupported if the plan needs more than the kernels have, or a value that no register can store."""
     absent = [] if plan.absence is None else plan.absence.predicates
     if max(map(len, [plan.predicates, *(m.predicates for m in plan.machines), absent])) > MAX_PREDICATES:
         raise Unsupported(None, f"a query with more than {MAX_PREDICATES} different conditions")
     if sum(isinstance(p, Before) for p in plan.predicates) > MAX_BITS_BEFORE:
-        raise Unsupported(None, "a query whose selectors ask for so much of what came before")
+        raise Unsupported(None, f"selectors that need more than {MAX_BITS_BEFORE} conditions on earlier events")
     _check_registers(plan)
     if len(plan.marks) > MAX_MARKS:
         raise Unsupported(None, f"a query with more than {MAX_MARKS} different sets of marks")
 
 
 def _check_registers(plan: Plan) -> None:
-    """A comparison that could be judged on whole matches is not in the automaton any more."""
+    """Refuses what registers cannot do. Comparisons that whole matches can decide are no longer in the automaton."""
     if len(plan.automaton.registers) > MAX_REGISTERS:
         raise Unsupported(None, f"a query that remembers more than {MAX_REGISTERS} values")
     if any(f.outside for actions in plan.actions for f in formulas_of(actions)):
-        raise Unsupported(None, "a condition on an event that may come later than what it is said of")
+        raise Unsupported(None, "a condition that uses an event which may come later than the events it decides about")
     try:
         _ = plan.formulas
     except NoInstruction as e:

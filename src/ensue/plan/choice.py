@@ -17,7 +17,7 @@ from ensue.plan.plan import Plan
 from ensue.rewrite import RULES, UNTIED, RewriteStep, rewrite
 from ensue.rewrite.tie_equalities import tied
 
-#: What a user may ask for: `auto` takes the automaton engine where it evaluates the query, and the reference elsewhere.
+#: What a user may ask for. `auto` is the automaton engine if it can evaluate the query, and otherwise the reference.
 ENGINES = ("auto", "automaton", "reference")
 
 
@@ -28,8 +28,8 @@ class Choice:
     checked: Checked
     evaluated: Checked  # with the equalities that tie its events as partitions: it has the same matches
     plan: Plan | None
-    because: str  # why the reference evaluates it; empty where it does not
-    steps: tuple[RewriteStep, ...] = ()  # the query after each rule of rewriting, where it has a plan
+    because: str  # why the reference evaluates it; empty if it does not
+    steps: tuple[RewriteStep, ...] = ()  # the query after each rewriting rule, if it has a plan
 
     @property
     def engine(self) -> str:
@@ -42,7 +42,7 @@ class Choice:
 
     @property
     def attributes_kept(self) -> frozenset[str] | None:
-        """The attributes that matches need to be judged and shown; None where that is all of them."""
+        """The attributes that are needed to judge and show matches; None means all of them."""
         shown = attributes_shown(self.checked.outputs, self.checked.query)
         if shown is None or self.plan is None:
             return shown
@@ -54,7 +54,7 @@ class Choice:
         return tuple(k.attribute for k in self.evaluated.query.partition)
 
     def made_by(self, tick: int | None) -> dict[str, str]:
-        """What a saved state depends on, each with a fingerprint: a state is read where all of them are equal."""
+        """What a saved state depends on, each with a fingerprint. A state can be read only if all of them are equal."""
         return {
             "query": _digest(print_query(self.checked.query)),
             "columns or their types": _digest(*self._columns()),
@@ -80,7 +80,7 @@ def check_engine(engine: str) -> None:
 
 
 def choose(checked: Checked, engine: str = "auto", *, tying: bool = True) -> Choice:
-    """The engine that evaluates the query; raises QueryError where the one that was asked for does not.
+    """The engine that evaluates the query; raises QueryError if the engine that the user named cannot evaluate it.
 
     Without `tying`, no equality between events becomes a partition.
     """

@@ -47,33 +47,33 @@ def deterministic(checked: Checked) -> DeterministicAutomaton:
         raise EngineError(f"there is no deterministic automaton: {_unbounded(e.store)}") from None
     except TooLarge as e:
         raise EngineError(
-            f"the deterministic automaton has more than {e.most:,} transitions: it tells apart which of the last "
+            f"the deterministic automaton has more than {e.most:,} transitions: it must know which of the last "
             f"{window} events matter, by {_conditions(plan)}, which can double them with each event of the window. "
             "Shorten the window, or use Query.detect, which needs no such automaton"
         ) from None
 
 
 def _not_made(plan: Plan) -> str:
-    """Why none can be made of the plan, in words."""
+    """Why the plan has no deterministic automaton, in words."""
     if plan.absence is not None:
-        return "an absence with a deadline is known when time has passed it, and not when a match ends"
+        return "an absence with a deadline is decided when time has passed the deadline, not when a match ends"
     if plan.machines:
         return "a selector inside the pattern depends on all events before"
     if plan.decided_last:
-        return f"its matches are written out first, since {plan.decided_last}"
+        return f"its matches are written out first, because {plan.decided_last}"
     if plan.consume is ast.Consume.ANY and plan.keys:
-        return "CONSUME BY ANY lets the matches of one partition decide about another's"
+        return "with CONSUME BY ANY, the matches of one partition decide about those of others"
     if plan.window.events is not None:
         return ""
     if plan.window.time is None:
-        return "without a window every event may have to be remembered; add WITHIN n EVENTS"
-    return "a window in time bounds no number of events to be remembered; add WITHIN n EVENTS"
+        return "without a window, every event may have to be stored; add WITHIN n EVENTS"
+    return "a window in time does not bound how many events must be stored; add WITHIN n EVENTS"
 
 
 def _unbounded(store: Store) -> str:
-    value = "its time" if store.value is None else print_expression(store.value)
+    value = "the time" if store.value is None else f"the {print_expression(store.value)}"
     return (
-        f"the pattern is not bounded: of any number of events, the {value} of each is compared with a later event "
+        f"the pattern is not bounded: {value} of any number of events is compared with a later event "
         "(Alevizos et al., definition 3)"
     )
 

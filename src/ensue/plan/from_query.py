@@ -39,7 +39,7 @@ def plan_query(parts: QueryParts) -> Plan:
     except Unsupported as e:
         message = f"the automaton engine does not evaluate {e.what}"
         part = parts.query if e.part is None else e.part
-        problem = Problem(ProblemKind.UNSUPPORTED, message, part.span, "engine='auto' takes one that does")
+        problem = Problem(ProblemKind.UNSUPPORTED, message, part.span, "engine='auto' chooses one that does")
         raise QueryError(parts.checked.text, [problem]) from None
 
 

@@ -57,7 +57,7 @@ class Plan(AutomatonSpec):
 
     @cached_property
     def actions(self) -> list[Actions]:
-        """What transitions do with registers, by number; 0 is nothing."""
+        """What transitions do with registers, by number. Number 0 does nothing."""
         used = {t.actions for t in self.automaton.transitions if t.actions}
         return [NO_ACTIONS, *sorted(used, key=lambda actions: sorted(map(str, actions)))]
 
@@ -78,18 +78,18 @@ class Plan(AutomatonSpec):
 
     @property
     def _stored(self) -> dict[Register, ast.Expression]:
-        """What registers hold other than times."""
+        """The values that registers hold, except times."""
         return {a.register: a.value for actions in self.actions for a in actions if isinstance(a, Store) and a.value}
 
     @cached_property
     def computed(self) -> dict[Register, Kind]:
-        """The registers that formulas compute with, each with the kind of what it holds."""
+        """The registers that formulas use, each with the kind of its value."""
         typing = Typing(self.schema)
         return {r: kind_of(self._stored[r], typing) for f in self.formulas.values() for r in f.registers}
 
     @cached_property
     def terms(self) -> dict[ast.Expression, Kind]:
-        """What formulas take of the event, each with its kind."""
+        """The parts of formulas that concern only the present event, each with its kind."""
         typing = Typing(self.schema)
         return {t: kind_of(t, typing) for f in self.formulas.values() for t in f.terms}
 
@@ -119,26 +119,26 @@ class Plan(AutomatonSpec):
 
     @property
     def judged(self) -> bool:
-        """Whether some of what the automaton reports is not reported in the end: it counts no matches then."""
+        """Whether some of what the automaton finds are no matches in the end, so that it cannot count matches."""
         return bool(self.related) or self.ambiguous
 
     @property
     def decided_last(self) -> str:
-        """What is decided among the matches of an end once they are written out, in words; mostly nothing is.
+        """What is decided among the matches of an end after they are written out, in words; empty for nothing.
 
-        Otherwise the match structure itself tells which events took part in them.
+        If nothing must be decided, the match structure itself says which events took part.
         """
         if self.chooses is not None:
-            return f"{self.chooses} chooses among those of an end"
+            return f"{self.chooses} chooses among the matches of an end"
         if self.related:
-            return "conditions are judged on whole ones"
-        return "LIMIT takes some of those of an end" if self.limit is not None else ""
+            return "conditions are judged on whole matches"
+        return "LIMIT takes some of the matches of an end" if self.limit is not None else ""
 
     def walks(self, mode: Mode) -> bool:
-        """Whether the match structure tells by itself which events took part, without the matches."""
+        """Whether the match structure says which events took part, so that no matches are written out."""
         return mode is Mode.UNION and not self.decided_last
 
     @cached_property
     def fingerprint(self) -> str:
-        """Tells plans apart whose saved states must not be mixed; it is the same in every process."""
+        """Differs between plans whose saved states must not be mixed. It is the same in every process."""
         return fingerprint_of(self)

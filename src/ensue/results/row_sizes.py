@@ -1,4 +1,4 @@
-"""How much memory rows of matches would take, before they are made."""
+"""Estimates how much memory the rows of matches will take, before they are made."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from ensue.language import ast
 from ensue.logic.functions import AGGREGATES
 from ensue.logic.outputs import Output
 
-#: A number, a time, a place in a list.
+#: The bytes of a number, of a time, or of an offset in a list.
 _WORD = 8.0
-#: A value that Python computes, match by match.
+#: The bytes of an aggregate, with the arrays that are needed to compute it; also those of a Python object.
 _OBJECT = 100.0
-#: In pandas, an event is a dict: itself, and each of its entries with the value (measured).
+#: In pandas an event is a dict. Its bytes without entries, and the bytes of each entry with its value, as measured.
 _DICT, _ENTRY = 240.0, 80.0
 
 
 def size_of_rows(outputs: tuple[Output, ...], keys: int, stream: EventStream, found: ComplexEvents) -> float:
-    """About how many bytes the matches take as a table with these columns, and so many columns of keys."""
+    """The approximate bytes of the matches as a table with these columns and this number of key columns."""
     marked = found.marked_of
     each = sum(_size_of_a_value(o, stream) for o in outputs) + (keys + 2) * _WORD
     return each * len(found) + sum(_size_of_an_event(o, stream) * marked.get(_listed(o), 0) for o in outputs)
 
 
 def _listed(output: Output) -> str:
-    """The variable of which the column has a value for each event; empty where it has one for each match."""
+    """The variable for whose events the column has one value each; empty if it has one value for each match."""
     e = output.expression
     if isinstance(e, ast.Call) and e.function == "collect":
         return next((a.variable for a in ast.find(e, ast.Attribute)), "")
@@ -43,21 +43,21 @@ def _size_of_a_value(output: Output, stream: EventStream) -> float:
 
 
 def _size_of_an_event(output: Output, stream: EventStream) -> float:
-    """What the column shows of one event."""
+    """The bytes of what the column shows of one event."""
     shown = [a.name for a in ast.find(output.expression, ast.Attribute)]
     names = stream.table.column_names if output.whole else shown
     return sum(_width(stream.table.column(n)) for n in names) if names else _WORD
 
 
 def _width(column: pa.ChunkedArray) -> float:
-    """The bytes of a value; of one in a dictionary, those of its index."""
+    """The bytes of one value. If the column has a dictionary, these are the bytes of an index into it."""
     if pa.types.is_dictionary(column.type):
         return float(column.type.index_type.bit_width // 8)
     return max(1.0, float(column.nbytes) / max(len(column), 1))
 
 
 def size_in_pandas(table: pa.Table) -> float:
-    """About how many bytes a table takes as a pandas frame, where lists and events are Python objects."""
+    """The approximate bytes of a table as a pandas frame, in which lists and events are Python objects."""
     return sum(_size_as_objects(column) for column in table.columns)
 
 

@@ -114,7 +114,7 @@ class BucketProcessor(StatefulProcessor):
         waiting = 0 if bucket.waiting is None else len(bucket.waiting)
         blob = None
         if rows is not None and len(rows):
-            blob = _small_enough(table_bytes(self.recipe.rows(rows)), f"what {len(rows):,} matches show")
+            blob = _small_enough(table_bytes(self.recipe.rows(rows)), f"the table of {len(rows):,} matches")
         return Row(
             bucket=number,
             rows=blob,
@@ -167,8 +167,8 @@ def _small_enough(value: bytes, what: str) -> bytes:
     if len(value) > _MOST_BYTES:
         size = shown_size(len(value))
         raise EngineError(
-            f"{what} of a bucket in one micro-batch: {size}, which is more than Spark takes. With more buckets= or "
-            "smaller micro-batches, each has less"
+            f"{what} of a bucket in one micro-batch takes {size}, more than Spark can hold: "
+            "use more buckets= or smaller micro-batches"
         )
     return value
 

@@ -81,8 +81,8 @@ def test_what_is_too_large_to_decide(more: str, clocks: int, why: str) -> None:
     assert lines_of(text) == [
         f"clocks        {clocks}: neither windowed nor monotonic",
         f"resets        not decided whether synchronous: {why}",
-        "evaluator     ordered trees: some events handle each partial match, as it keeps other values too or must pass"
-        " two bounds",
+        "evaluator     ordered trees: some events handle partial matches one by one: these keep other values or must"
+        " pass two bounds",
     ]
 
 
