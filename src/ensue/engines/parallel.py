@@ -20,7 +20,7 @@ from ensue.data.complex_events import ComplexEvents, joined
 from ensue.data.events import EventStream
 from ensue.engines.collected import Collected
 from ensue.kernels.delivery import delivery_of
-from ensue.kernels.evaluate import Batch
+from ensue.kernels.stepping import Batch
 from ensue.kernels.runner import Evaluator, Reader, evaluator_of
 from ensue.language import ast
 from ensue.plan import Plan

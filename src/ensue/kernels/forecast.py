@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ensue.data.budget import Holder, Large
-from ensue.kernels import evaluate
-from ensue.kernels.arena import USED, grown
+from ensue.kernels import stepping
+from ensue.kernels.arena import NODES_A_MOVE, NOTHING, USED, grown
 from ensue.kernels.counting import (
     BYTES_A_MATCH,
     BYTES_AN_EVENT,
@@ -28,8 +28,7 @@ from ensue.kernels.counting import (
     new_counts,
 )
 from ensue.kernels.delivery import Delivery
-from ensue.kernels.evaluate import Batch, Partitions
-from ensue.kernels.select import CHOOSE_ALL
+from ensue.kernels.stepping import Batch, Partitions
 
 Totals = npt.NDArray[np.float64]
 
@@ -62,7 +61,7 @@ class Forecast:
         """A batch begins."""
         self._next = self._first
 
-    def look(self, evaluator: Evaluator, batch: Batch, report_from: int, written: int) -> tuple[float, float]:
+    def look(self, evaluator: Evaluator, batch: Batch, written: int) -> tuple[float, float]:
         """Raises the error if the matches that are coming do not fit; `written` is what the batch has written so far.
 
         Returns how many matches end at the present event, and how many events they mark, if these were counted.
@@ -72,22 +71,22 @@ class Forecast:
         self._next = _NEXT_LOOK * written
         visits = written // _BYTES_A_NODE
         if evaluator.arena.used[USED] <= visits:
-            totals = self._count(evaluator, batch, report_from, visits)
-            self._compare(totals, int(evaluator.progress[evaluate.REPORTED]))
+            totals = self._count(evaluator, batch, visits)
+            self._compare(totals, int(evaluator.progress[stepping.REPORTED]))
             return float(totals[FIRST_MATCHES]), float(totals[FIRST_MARKED])
         return _NOTHING_KNOWN
 
-    def _count(self, evaluator: Evaluator, batch: Batch, report_from: int, visits: int) -> Totals:
+    def _count(self, evaluator: Evaluator, batch: Batch, visits: int) -> Totals:
         """Counts from the present event on, as far as it gets with so many visits."""
         if self._twin is None:
             self._twin = self._make_twin()
         twin, counts, learned = self._twin, new_counts(float(visits)), 0
         _go_on_from(evaluator, twin)
         while True:
-            status = twin.advance(batch, report_from, counts)
-            learned += status == evaluate.NEEDS_PROGRAM
+            status = twin.advance(batch, counts)
+            learned += status == stepping.NEEDS_PROGRAM
             tired = learned > _PROGRAMS or twin.programs.full or twin.arena.used[USED] > visits
-            if tired or status in (evaluate.DONE, evaluate.NEEDS_OUTPUT):
+            if tired or status in (stepping.DONE, stepping.NEEDS_OUTPUT):
                 return counts.totals
             twin.provide(status, batch)
 
@@ -106,7 +105,7 @@ class Forecast:
 
 def _is_counted(evaluator: Evaluator) -> bool:
     """Whether what it writes is what the nodes stand for: a choice takes some of it back, a clock has other nodes."""
-    return evaluator.rules.choose == CHOOSE_ALL and not evaluator.rules.union and not evaluator.plan.on_one_clock
+    return evaluator.plan.chooses is None and not evaluator.rules.union and not evaluator.plan.on_one_clock
 
 
 def _size(matches: float, marked: float) -> float:
@@ -124,9 +123,9 @@ def _go_on_from(evaluator: Evaluator, twin: Evaluator) -> None:
         np.array(known, dtype=np.int32)[places], old.slots.copy(), old.count.copy(), old.epoch.copy()
     )
     twin.widen()
-    twin.arena = grown(evaluator.arena, 2 * int(evaluator.arena.used[USED]) + evaluate.NODES_A_MOVE)
+    twin.arena = grown(evaluator.arena, 2 * int(evaluator.arena.used[USED]) + NODES_A_MOVE)
     twin.latest = evaluator.latest
     twin.progress[:] = 0
-    for entry in (evaluate.CURSOR, evaluate.EPOCH):
+    for entry in (stepping.CURSOR, stepping.EPOCH):
         twin.progress[entry] = evaluator.progress[entry]
-    twin.progress[evaluate.NODE] = evaluate.NOTHING
+    twin.progress[stepping.NODE] = NOTHING

@@ -39,7 +39,9 @@ def test_every_aggregate_of_every_type(function: str, name: str) -> None:
     column = COLUMNS[name]
     rng = Random(f"{function} {name}")
     for _ in range(20):
-        values = column.take(pa.array([rng.randrange(len(column)) for _ in range(rng.choice((0, 1, 7, 200)))], pa.int64()))
+        values = column.take(
+            pa.array([rng.randrange(len(column)) for _ in range(rng.choice((0, 1, 7, 200)))], pa.int64())
+        )
         offsets = sets(rng, len(values))
         found = aggregate(function, plain(values), offsets)
         found.validate(full=True)

@@ -65,7 +65,21 @@ def test_operators(text: str) -> None:
     assert wrong == []
 
 
-LITERALS = ["0", "7", "9223372036854775807", "-1", "0.5", "-0.0", "1e300", "TRUE", "NULL", "''", "'a'", "'%a\\_'", "90 min"]
+LITERALS = [
+    "0",
+    "7",
+    "9223372036854775807",
+    "-1",
+    "0.5",
+    "-0.0",
+    "1e300",
+    "TRUE",
+    "NULL",
+    "''",
+    "'a'",
+    "'%a\\_'",
+    "90 min",
+]
 LITERALS += ["1 ns", "9223372036854775807 ns", "timestamp('1969-12-31 23:59:59.5')", "timestamp('9999-12-31 23:00Z')"]
 LITERALS += ["timestamp('2024-03-31 01:30Z')", "concat('a', 'b')", "if(FALSE, 'a', NULL)", "7 / 0", "1 + 6"]
 

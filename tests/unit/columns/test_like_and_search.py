@@ -16,9 +16,51 @@ from ensue.columns.like import like
 from ensue.engines.reference.expressions import like_regex
 from ensue.language.parser import parse_expression
 
-PATTERNS = [*(t for t in TEXTS if t is not None), "%%", "_", "__", "a%", "%a", "%a%", "a%b", "a%b%", "%a_", "_%_", "\\%"]
-PATTERNS += ["\\\\", "a\\\\b", "%\\\\%", "%\\%%", "a\\", "\\a\\b", "%\\", "%\n%", "日%", "%本_", "(a|b)", "a.b", "^a$", "[ab]"]
-PATTERNS += ["%a\\\\b", "a\\_%", "{2}", "a-b", "\\_", "%\\_%", "a%b%a%b", "%%a%%", "_\\", "\t_", "é%", "\U0001f600_", "~"]
+PATTERNS = [
+    *(t for t in TEXTS if t is not None),
+    "%%",
+    "_",
+    "__",
+    "a%",
+    "%a",
+    "%a%",
+    "a%b",
+    "a%b%",
+    "%a_",
+    "_%_",
+    "\\%",
+]
+PATTERNS += [
+    "\\\\",
+    "a\\\\b",
+    "%\\\\%",
+    "%\\%%",
+    "a\\",
+    "\\a\\b",
+    "%\\",
+    "%\n%",
+    "日%",
+    "%本_",
+    "(a|b)",
+    "a.b",
+    "^a$",
+    "[ab]",
+]
+PATTERNS += [
+    "%a\\\\b",
+    "a\\_%",
+    "{2}",
+    "a-b",
+    "\\_",
+    "%\\_%",
+    "a%b%a%b",
+    "%%a%%",
+    "_\\",
+    "\t_",
+    "é%",
+    "\U0001f600_",
+    "~",
+]
 COLUMN = pa.array([*TEXTS, *PATTERNS, "a" * 300])
 
 

@@ -76,14 +76,18 @@ def _call(rng: Random, kind: str, some: object) -> str:
     match kind:
         case "number":
             numbers = [f"{rng.choice(CALLS['number'])}({some()})", f"power({some()}, {some()})", f"(-{some()})"]
-            return rng.choice([*numbers, f"length({some('text')})", f"{rng.choice(PARTS)}({some(rng.choice(['time', 'zoned']))})"])
+            return rng.choice(
+                [*numbers, f"length({some('text')})", f"{rng.choice(PARTS)}({some(rng.choice(['time', 'zoned']))})"]
+            )
         case "text":
             cut = f"substr({some()}, {some('number')}, {some('number')})"
             return rng.choice([f"{rng.choice(CALLS['text'])}({some()})", cut, f"replace({some()}, {some()}, {some()})"])
         case "truth":
             tests = [f"(NOT {some()})", f"({some(of)} IS NULL)", f"({some(of)} IN ({some(of)}, {some(of)}))"]
             search = rng.choice(["contains", "starts_with", "ends_with"])
-            return rng.choice([*tests, f"({some(of)} BETWEEN {some(of)} AND {some(of)})", f"{search}({some('text')}, {some('text')})"])
+            return rng.choice(
+                [*tests, f"({some(of)} BETWEEN {some(of)} AND {some(of)})", f"{search}({some('text')}, {some('text')})"]
+            )
         case "time" | "zoned":
             return f"date({some()})"
     return f"(-{some()})"

@@ -32,7 +32,9 @@ def test_the_offset_in_every_zone(part: int) -> None:
     for zone in ZONES[part::4]:
         first = rng.randrange(-130 * YEAR, 130 * YEAR)
         seconds = [first + rng.randrange(8 * YEAR) for _ in range(100)]
-        assert (offsets_at(zone, np.array(seconds)) + np.zeros(100)).tolist() == [offset(zone, s) for s in seconds], zone
+        assert (offsets_at(zone, np.array(seconds)) + np.zeros(100)).tolist() == [offset(zone, s) for s in seconds], (
+            zone
+        )
 
 
 @pytest.mark.parametrize("zone", ODD_ZONES)
