@@ -23,6 +23,7 @@ from ensue.kernels.stepping import (
     Columns,
     End,
     State,
+    list_of,
 )
 from ensue.kernels.waiting_lists import ripe
 
@@ -103,7 +104,7 @@ def _asked(steps: ClockSteps, columns: Columns, report: int, row: int) -> int:
 @inlined
 def _root(arena: Arena, steps: ClockSteps, end: End, columns: Columns, report: int, row: int) -> int:
     """The list whose runs the report asks for, as far as lower bounds tell; NOTHING where it has none."""
-    node: int = end.slots[at(end.row), at(end.reports[at(report), SOURCE])]
+    node: int = list_of(end, report)
     check = steps.reports[at(report), CHECK]
     if steps.lower and check >= 0 and node != NOTHING:
         node = ripe(arena, node, columns.greatest[at(check), at(row)])

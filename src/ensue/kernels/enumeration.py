@@ -43,6 +43,7 @@ from ensue.kernels.stepping import (
     Output,
     Stack,
     State,
+    list_of,
 )
 
 #: A choice at the end of a match looks at each candidate, and at most at so many of one end: that takes seconds.
@@ -61,9 +62,8 @@ class Written(NamedTuple):
 def write_matches(state: State, end: End, window: Window, limit: int, choice: Any, ladder: Any) -> int:
     """Writes every complex event that ends here; resumes an enumeration that was cut short.
 
-    Its state is kept in local variables and put into `progress` when it is left: REPORTING counts the reports that were
-    begun, NODE is the list to visit next. With a choice, it leaves out what another match of this end has beaten; with
-    a ladder, what does not start at START.
+    Its state is put into `progress` when it is left: REPORTING counts the reports that were begun, NODE is the list to
+    visit next. A choice leaves out what another match of this end has beaten, a ladder what does not start at START.
     """
     arena, stack, output, progress = state.arena, state.stack, state.output, state.progress
     nodes, path = arena.node, stack.path
@@ -79,10 +79,9 @@ def write_matches(state: State, end: End, window: Window, limit: int, choice: An
             if report == end.last or (limit > 0 and written.of_end == limit):
                 report = end.first
                 break
-            source = end.reports[at(report), SOURCE]
             path[0] = (end.position << MARK_BITS) | end.reports[at(report), MARK]
-            if source >= 0:
-                node, depth = _inside(arena, end.slots[at(end.row), at(source)], window, ladder, start), 1
+            if end.reports[at(report), SOURCE] >= 0:
+                node, depth = _inside(arena, list_of(end, report), window, ladder, start), 1
             elif has_room(output, written, 0):
                 written = _taken(output, path, 0, end.position, written, choice)
             else:
@@ -94,9 +93,9 @@ def write_matches(state: State, end: End, window: Window, limit: int, choice: An
         complete = child == NOTHING and event >= 0
         if complete and not has_room(output, written, depth):
             status = NEEDS_OUTPUT
-            break
-        if stacked + 3 > len(stack.node) or depth + 2 > len(path):
+        elif stacked + 3 > len(stack.node) or depth + 2 > len(path):
             status = NEEDS_STACK
+        if status != DONE:
             break
         stacked = _pushed(stack, stacked, _inside(arena, nodes[at(node), REST], window, ladder, start), depth)
         if event < 0:

@@ -2,7 +2,7 @@
 
 Most of the time that a compiler takes goes into reading Python, so each function is compiled by itself, once, and
 linked into those that call it. Numba's own inlining would read it again wherever it is called (measured: the first
-query over stored values took 45 s of processor time to compile with it, see docs/decisions/0016).
+query over stored values took 45 s of processor time to compile with it).
 """
 
 from __future__ import annotations

@@ -215,6 +215,13 @@ def end_of(tables: Tables, partitions: Partitions, event: Event) -> End:
 
 
 @inlined
+def list_of(end: End, report: int) -> int:
+    """The matches of a report, as a list in the match structure."""
+    node: int = end.slots[at(end.row), at(end.reports[at(report), SOURCE])]
+    return node
+
+
+@inlined
 def consumed(rules: Rules, state: State, k: int) -> bool:
     """Whether the matches of this event take the open runs away: none that started by now may be reported any more."""
     if rules.consume == CONSUME_NONE or state.progress[REPORTED] == 0:
