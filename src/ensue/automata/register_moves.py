@@ -6,12 +6,12 @@ checked for equality come first in that order, so that the runs that pass are ne
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
 from ensue.automata.liveness import Registers, longest_allowed, longest_time_checked, register_liveness
-from ensue.automata.model import Automaton
+from ensue.automata.model import Automaton, Transition
 from ensue.automata.registers import (
     Actions,
     Check,
@@ -76,6 +76,17 @@ class RegisterMoves:
             kind = MoveKind.UNION if settled else MoveKind.SIFT
         return RunHandling(kind, bound, live, self._lost(target, live))
 
+    def merges(self, automaton: Automaton) -> bool:
+        """Whether a transition by itself, without others that move along, moves runs with their register contents."""
+        return any(handling.kind is MoveKind.MERGE for _, handling in self.of_transitions(automaton))
+
+    def of_transitions(self, automaton: Automaton) -> Iterator[tuple[Transition, RunHandling]]:
+        """How each transition handles its runs where no other moves along."""
+        for t in automaton.transitions:
+            ends = frozenset() if t.target in automaton.finals else frozenset({t.target})
+            source = frozenset() if t.source == 0 else frozenset({t.source})
+            yield t, self.handling_of(source, ends, t.actions, marks=bool(t.marks))
+
     def _lost(self, target: frozenset[int], live: Registers) -> Since | None:
         """The check that all runs of the target will make on the first register of their keys, if it is a clock."""
         first = next((r for r in self.registers if r in live), None)
@@ -127,10 +138,7 @@ def slow_moves(automaton: Automaton) -> list[str]:
     """The transitions that handle many runs one by one, as text: there the time for an event is not logarithmic."""
     moves = RegisterMoves(automaton, [t.actions for t in automaton.transitions])
     found: dict[str, None] = {}
-    for t in automaton.transitions:
-        ends = frozenset() if t.target in automaton.finals else frozenset({t.target})
-        source = frozenset() if t.source == 0 else frozenset({t.source})
-        move = moves.handling_of(source, ends, t.actions, marks=bool(t.marks))
+    for t, move in moves.of_transitions(automaton):
         carried = move.kind in (MoveKind.EACH, MoveKind.MERGE) and not all(
             r in moves.registers[: move.bound] for r in move.live
         )

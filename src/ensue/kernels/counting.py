@@ -42,14 +42,15 @@ class Counts(NamedTuple):
     paths: Any  # float64[nodes, 2]: the matches that a node and its rest stand for, and the events that these mark
     totals: Any  # float64[7]
     visits: float
+    limit: int  # at most how many matches of an end are reported, 0 for all
 
 
-def new_counts(visits: int) -> Counts:
-    return Counts(np.zeros((0, 2)), np.zeros(TOTALS), float(visits))
+def new_counts(visits: int, limit: int) -> Counts:
+    return Counts(np.zeros((0, 2)), np.zeros(TOTALS), float(visits), limit)
 
 
 @inner
-def count_matches(state: State, end: End, window: Window, limit: int, counts: Counts) -> int:
+def count_matches(state: State, end: End, window: Window, counts: Counts) -> int:
     """Counts the complex events that end here; stops when it has visited as many nodes as it may."""
     arena, progress, totals = state.arena, state.progress, counts.totals
     # What a window leaves behind changes the counts of all nodes; without one, those of earlier nodes stay.
@@ -67,8 +68,8 @@ def count_matches(state: State, end: End, window: Window, limit: int, counts: Co
         matches += here
         marked += below + (here if end.reports[r, MARK] != 0 else 0.0)
     progress[REPORTED] = 1 if matches > 0 else 0
-    if limit > 0 and matches > limit:
-        matches, marked = float(limit), 0.0  # which ones they are, and so how long, is not known here
+    if 0 < counts.limit < matches:
+        matches, marked = float(counts.limit), 0.0  # which ones they are, and so how long, is not known here
     if totals[MATCHES_IN_ALL] == 0:
         totals[FIRST_MATCHES], totals[FIRST_MARKED] = matches, marked
     totals[MATCHES_IN_ALL] += matches

@@ -23,7 +23,7 @@ from ensue.kernels.arena import (
 )
 from ensue.kernels.earliest import with_start
 from ensue.kernels.jit import at, inlined
-from ensue.kernels.select import CHOOSE_MAX, compare
+from ensue.kernels.select import compare
 from ensue.kernels.stepping import (
     DEPTH,
     DONE,
@@ -157,7 +157,7 @@ def _taken(output: Output, path: Any, depth: int, position: int, written: Writte
 
     MAX compares matches when all of an end are written.
     """
-    if choice is not None and choice.selector != CHOOSE_MAX and written.of_end > 0:
+    if choice is not None and choice.largest is None and written.of_end > 0:
         best = written.matches - written.of_end
         begin, stop = output.offset[at(best)], output.offset[at(best + 1)]
         order = compare(path, depth, output.position, begin, stop, choice.selector)

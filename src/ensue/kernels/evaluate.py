@@ -63,12 +63,15 @@ from ensue.kernels.value_trees import NODES_A_CALL
 
 
 @kernel
-def advance(tables: Tables, batch: Batch, rules: Rules, state: State, registers: Any, reporting: Reporting) -> int:
+def advance(
+    tables: Tables, batch: Batch, rules: Rules, state: State, lists: Any, registers: Any, reporting: Reporting
+) -> int:
     """Steps from the cursor to the end of the batch, or to where something is missing.
 
-    `registers` is a RegisterData, or None where the query has no registers. The compiler makes one evaluator for each
-    combination of what a query needs of it and of `reporting`. It sees that an argument is None, not that a part of
-    an argument is: so these parts become arguments below.
+    The slots hold lists, or, where the query has registers, ordered trees: then `registers` is a RegisterData and
+    `lists` None, and else the other way round. The compiler makes one evaluator for each combination of what a query
+    needs of these and of `reporting`. Of an argument that is None it leaves out what is done if it is not. Of a part
+    of an argument it does not see that, so parts become arguments below.
     """
     progress = state.progress
     row, status = progress[CURSOR], DONE
@@ -81,11 +84,10 @@ def advance(tables: Tables, batch: Batch, rules: Rules, state: State, registers:
             status = NEEDS_PROGRAM
             break
         window = _window(batch, rules, state, event)
-        if registers is None:
-            if not has_room(tables, state, event, NODES_A_MOVE):
-                status = NEEDS_NODES
-                break
-        elif progress[PREPARED] == 0:
+        if lists is not None and not has_room(tables, state, event, NODES_A_MOVE):
+            status = NEEDS_NODES
+            break
+        if registers is not None and progress[PREPARED] == 0:
             # What is reported is made of what the moves make, which are not made again where a report was cut short.
             if not prepare(tables, state, registers, event, window):
                 progress[NEEDED] = max(2 * progress[NEEDED], 2 * NODES_A_CALL)
@@ -95,11 +97,11 @@ def advance(tables: Tables, batch: Batch, rules: Rules, state: State, registers:
         if ends_here(tables, batch, event):
             end = _end(tables, state, event, registers)
             ways = reporting
-            status = _report(state, end, window, rules.limit, ways.choice, ways.ladder, ways.seen, ways.counts)
+            status = _report(state, end, window, ways.every, ways.choice, ways.ladder, ways.seen, ways.counts)
             if status != DONE:
                 break
         if not consumed(rules, state, event.partition):
-            if registers is None:
+            if lists is not None:
                 _extend(tables, state, event, window, reporting.ladder)
             settle(tables, state, event)
         progress[REPORTED] = 0
@@ -116,9 +118,9 @@ def advance(tables: Tables, batch: Batch, rules: Rules, state: State, registers:
 def _end(tables: Tables, state: State, event: Event, registers: Any) -> End:
     """Where the matches are that end at the event: in slots, or where runs with registers were selected."""
     end: End = end_of(tables, state.partitions, event)
-    if registers is None:
-        return end
-    return End(registers.ends, end.first, end.last, registers.selected, 0, end.position)
+    if registers is not None:
+        return End(registers.ends, end.first, end.last, registers.selected, 0, end.position)
+    return end
 
 
 @inlined
@@ -137,23 +139,23 @@ def _window(batch: Batch, rules: Rules, state: State, event: Event) -> Window:
 
 @inlined
 def _report(
-    state: State, end: End, window: Window, limit: int, choice: Any, ladder: Any, seen: Any, counts: Any
+    state: State, end: End, window: Window, every: Any, choice: Any, ladder: Any, seen: Any, counts: Any
 ) -> int:
-    """Reports what ends here."""
-    status: int
-    if counts is not None:
-        status = count_matches(state, end, window, limit, counts)
-    elif seen is not None:
+    """Reports what ends here, in the one way that is not None."""
+    status: int = DONE
+    if every is not None:
+        status = write_matches(state, end, window, every, None, None)
+    if choice is not None:
+        status = _write_chosen(state, end, window, choice, ladder)
+    if seen is not None:
         status = write_participants(state, end, window, seen)
-    elif choice is not None:
-        status = _write_chosen(state, end, window, limit, choice, ladder)
-    else:
-        status = write_matches(state, end, window, limit, None, None)
+    if counts is not None:
+        status = count_matches(state, end, window, counts)
     return status
 
 
 @inlined
-def _write_chosen(state: State, end: End, window: Window, limit: int, choice: Any, ladder: Any) -> int:
+def _write_chosen(state: State, end: End, window: Window, choice: Any, ladder: Any) -> int:
     """Writes the matches of this end that the selector chooses."""
     progress, output = state.progress, state.output
     if ladder is not None and progress[REPORTING] == 0 and not _found_start(state, end, window, ladder):
@@ -162,7 +164,7 @@ def _write_chosen(state: State, end: End, window: Window, limit: int, choice: An
     if status == DONE and progress[REPORTED] > 0:
         matches = progress[MATCHES]
         done = matches - progress[REPORTED]
-        kept = keep_best(output, done, matches, choice, limit)
+        kept = keep_best(output, done, matches, choice, choice.largest)
         progress[REPORTED] = kept - done
         progress[MATCHES], progress[POSITIONS] = kept, output.offset[kept]
     return status

@@ -112,7 +112,7 @@ class Forecast:
 
 def _counted(twin: Evaluator, batch: Batch, visits: int) -> Totals:
     """Counts from the twin's present event on, as far as it gets with so many visits."""
-    counts, learned = new_counts(visits), 0
+    counts, learned = new_counts(visits, twin.rules.limit), 0
     totals: Totals = counts.totals
     while True:
         status = twin.advance(batch, counts)

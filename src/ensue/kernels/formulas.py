@@ -83,11 +83,13 @@ def table(formulas: Sequence[Formula], terms: Sequence[ast.Expression], number: 
 
 
 @inner
-def holds(formulas: Formulas, f: int, values: Any, node: int, terms: Any, i: int, absent: bool) -> bool:
+def holds(formulas: Any, f: int, values: Any, node: int, terms: Any, i: int, absent: bool) -> bool:
     """Whether the formula is TRUE of what a run has stored and of the event; or, `absent`, is not.
 
-    Where nothing is stored in one of its registers, it says nothing.
+    Where nothing is stored in one of its registers, it says nothing. Where a query has no formulas, they are None.
     """
+    if formulas is None:
+        return True
     begin, end = formulas.first[f], formulas.first[f + 1]
     whole, real, null = formulas.place, formulas.place_float, formulas.is_null
     for k in range(begin, end):

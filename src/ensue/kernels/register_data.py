@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ensue.automata.register_moves import MoveKind
-from ensue.kernels.formulas import Formulas
 from ensue.kernels.stepping import Columns
 
 # How a move takes the runs of its source, as plain integers.
@@ -51,7 +50,7 @@ class RegisterData(NamedTuple):
     reports: Any  # int32[reports, 6]
     ends: Any  # int32[reports, 2]: the SOURCE of a report, which is where in `selected` its runs are, and its MARK
     actions: Actions
-    formulas: Formulas
+    formulas: Any  # Formulas, where the query has some
     columns: Columns
     selected: Any  # int64[1, reports of one program]: the runs of each report
     key: Any  # int64[registers]: what a run has stored after a move
@@ -59,7 +58,7 @@ class RegisterData(NamedTuple):
     last: Any
     way: Any  # int64[DEEPEST]: the nodes from a root to a place in its tree
     walk: Any  # int64[DEEPEST]: the nodes of a tree that are still to visit
-    spine: Spine
+    spine: Any  # Spine, where runs of one tree move into another at once
 
 
 class Move(NamedTuple):

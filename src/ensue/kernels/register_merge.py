@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ensue.kernels.arena import NOTHING, REST, Arena, Window, added_to, new_cell, own_list
-from ensue.kernels.jit import at, inlined, inner
+from ensue.kernels.jit import at, inlined
 from ensue.kernels.register_checks import descend, has_room, held_list, passes, store
 from ensue.kernels.register_data import ACTION, Move, RegisterData, Spine
 from ensue.kernels.value_trees import compare, new_tree, weight
 
 
-@inner
-def merged(arena: Arena, registers: RegisterData, root: int, target: int, move: Move, window: Window) -> int:
+@inlined
+def merged(
+    arena: Arena, registers: RegisterData, spine: Any, root: int, target: int, move: Move, window: Window
+) -> int:
     """The tree of the target with all runs that pass; each node is made once.
 
     What the runs have stored after the move must be in the order of what they had before. The nodes come in order; a
-    node is made when nothing can come under it any more, so that its children are made before it.
+    node is made when nothing can come under it any more, so that its children are made before it. Where the query has
+    no such move, `spine` is None.
     """
-    spine, key, first, way = registers.spine, registers.key, registers.first, registers.way
+    if spine is None:
+        return target
+    key, first, way = registers.key, registers.first, registers.way
     count = len(key)
     height = 0
     there, above = descend(arena, target, first, 0, way, 0, window)
@@ -53,7 +60,7 @@ def merged(arena: Arena, registers: RegisterData, root: int, target: int, move: 
     return made
 
 
-@inner
+@inlined
 def _next_passing(
     arena: Arena, registers: RegisterData, node: int, move: Move, depth: int, window: Window
 ) -> tuple[int, int]:
@@ -81,7 +88,7 @@ def _pushed(arena: Arena, spine: Spine, height: int, own: int, count: int) -> in
     return keep + 1
 
 
-@inner
+@inlined
 def _closed(arena: Arena, spine: Spine, height: int, keep: int, count: int) -> int:
     """Makes the nodes of the spine from row `keep` on; gives the uppermost."""
     made: int = NOTHING

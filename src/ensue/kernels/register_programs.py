@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ensue.automata.determinize import START, Configuration, Move, Program, Subset
-from ensue.automata.register_moves import RegisterMoves
+from ensue.automata.register_moves import MoveKind, RegisterMoves
 from ensue.automata.registers import Keep, Register, Store, comparisons_of, formulas_of, writes_of
 from ensue.kernels import formulas, register_data
 from ensue.kernels.growing import GrowingTable
@@ -35,7 +35,11 @@ class RegisterPrograms:
         #: What registers that formulas compute with hold, and what they take of the event, each with its kind.
         self.computed, self.terms = plan.computed, plan.terms
         self._formulas = list(plan.formulas)
-        self.formulas = formulas.table(list(plan.formulas.values()), list(self.terms), self._number)
+        self.formulas = (
+            formulas.table(list(plan.formulas.values()), list(self.terms), self._number) if plan.formulas else None
+        )
+        #: Whether runs of one tree move into another at once, which few queries need.
+        self.merges = self._taking.merges(plan.automaton)
         self.actions = self._numbered()
         self.reset()
 
@@ -71,6 +75,7 @@ class RegisterPrograms:
 
     def _step(self, move: Move, source: Subset, target: Subset) -> tuple[int, int, int, int, int, int]:
         taken = self._taking.handling_of(source, target, self._actions[move.action], marks=bool(move.mark))
+        self.merges |= taken.kind is MoveKind.MERGE
         live = sum(1 << self._number[r] for r in taken.live)
         lost = (-1, -1) if taken.lost is None else (self._number[taken.lost.register], self.checks.index(taken.lost))
         return move.action, taken.kind, taken.bound, live, *lost

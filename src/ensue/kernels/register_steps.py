@@ -91,7 +91,7 @@ def _move(tables: Tables, state: State, registers: RegisterData, event: Event, w
         elif kind == PASS and target == NOTHING:
             scratch[at(slot)] = root if root != NOTHING and alive(arena, root, window) else NOTHING
         elif kind == MERGE:
-            scratch[at(slot)] = merged(arena, registers, root, target, move, window)
+            scratch[at(slot)] = merged(arena, registers, registers.spine, root, target, move, window)
         elif kind in (PASS, EACH):
             scratch[at(slot)] = _each(arena, registers, root, target, move, window)
         else:

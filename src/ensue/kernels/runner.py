@@ -163,9 +163,8 @@ class Evaluator:
             consume=_CONSUME[plan.consume],
             union=delivery.union,
         )
-        choice = Choice(CHOOSE[plan.chooses], plan.marks.index(_HIDDEN) if _HIDDEN in plan.marks else 0)
-        self._choice = None if plan.chooses is None else choice
-        self._ladder = _NO_LADDER if plan.chooses_earliest else None
+        self._choice = _choice_of(plan)
+        self._ladder = _NO_LADDER if plan.chooses_earliest and not delivery.union else None
         self._seen = _NOTHING if delivery.union else None
         self._scratch = np.empty(0, dtype=np.int64)
         self.partitions = Partitions(_NOTHING.astype(np.int32), np.zeros((0, 1), dtype=np.int64), _NOTHING, _NOTHING)
@@ -260,10 +259,19 @@ class Evaluator:
             batch._replace(columns=None),  # they are part of what is remembered
             self.rules,
             State(self.arena, self.partitions, self._scratch, self.progress, self._stack, self._output.arrays),
+            True if self._memory is None else None,
             self._what_is_remembered(batch),
-            Reporting(self._choice, self._ladder, self._seen, counts),
+            self._reporting(counts),
         )
         return status
+
+    def _reporting(self, counts: Counts | None) -> Reporting:
+        if counts is not None:
+            return Reporting(None, None, None, None, counts)
+        if self._seen is not None:
+            return Reporting(None, None, None, self._seen, None)
+        every = self.rules.limit if self._choice is None else None
+        return Reporting(every, self._choice, self._ladder, None, None)
 
     def _what_is_remembered(self, batch: Batch) -> RegisterData | None:
         """What runs with registers need; None where the query has none."""
@@ -284,7 +292,7 @@ class Evaluator:
             self._last,
             self._way,
             self._walk,
-            self._spine,
+            self._spine if self._memory.merges else None,
         )
 
     def provide(self, status: int, batch: Batch) -> None:
@@ -410,6 +418,15 @@ class Evaluator:
         keys = self._reader.keys.nbytes if self.rules.share == 0 else 0
         if size + keys > _FEW_BYTES:
             self._holder.hold(Large.KEYS, 2 * size + keys, len(self.partitions.configuration))
+
+
+def _choice_of(plan: Plan) -> Choice | None:
+    """The choice that the selector leaves for the end of a match."""
+    if plan.chooses is None:
+        return None
+    hidden = plan.marks.index(_HIDDEN) if _HIDDEN in plan.marks else 0
+    largest = True if plan.chooses is ast.Selector.MAX else None
+    return Choice(CHOOSE[plan.chooses], largest, hidden, 0 if plan.judged else plan.limit or 0)
 
 
 def evaluator_of(

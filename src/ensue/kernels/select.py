@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ensue.kernels.arena import MARK_BITS, MARK_MASK
-from ensue.kernels.jit import allocating, inner
+from ensue.kernels.jit import allocating, inlined, inner
 from ensue.kernels.stepping import Output
 from ensue.language import ast
 
@@ -34,7 +34,9 @@ class Choice(NamedTuple):
     """What a selector has left to choose among the matches of an end."""
 
     selector: int
+    largest: Any  # True for MAX, which compares all matches of an end with each other, else None
     hidden: int  # the mark of events that only this choice looks at
+    limit: int  # at most how many matches of an end are reported, 0 for all
 
 
 @inner
@@ -61,20 +63,20 @@ def compare(path: Any, depth: int, position: Any, begin: int, end: int, choose: 
 
 
 @allocating
-def keep_best(output: Output, first: int, last: int, choice: Choice, limit: int) -> int:
+def keep_best(output: Output, first: int, last: int, choice: Choice, largest: Any) -> int:
     """Keeps what is to be reported of the matches from `first` up to `last`, which are all of one end.
 
     Events with the mark `hidden` were only there to be compared: they are left out, and matches that are the same then
-    are one. At most `limit` are kept, where it is not 0. Gives where the kept ones end.
+    are one. Gives where the kept ones end. `largest` is that of the choice: as an argument, the compiler can leave out
+    what it is not needed for.
     """
     offset, position, mark = output.offset, output.position, output.mark
-    largest = choice.selector == CHOOSE_MAX
     chosen = np.empty(last - first, dtype=np.bool_)
     chosen[:] = True
-    if largest:
+    if largest is not None:
         _choose_largest(offset, position, first, chosen)
     # Only with MAX, which keeps several supports, two can become the same: kept ones are found by what is left of them.
-    table = _new_table(last - first if largest and choice.hidden > 0 else 0)
+    table = _new_table(last - first if largest is not None and choice.hidden > 0 else 0)
     kept, begin = first, offset[first]
     for m in range(first, last):
         stop = offset[m + 1]  # read before a kept match, which moves to the front, can overwrite it
@@ -85,12 +87,20 @@ def keep_best(output: Output, first: int, last: int, choice: Choice, limit: int)
                     position[place], mark[place] = position[k], mark[k]
                     place += 1
             output.start[kept], output.end[kept], offset[kept + 1] = output.start[m], output.end[m], place
-            if len(table) == 0 or _is_new(output, kept, table):
+            if _is_another(output, kept, table, largest):
                 kept += 1
-                if kept - first == limit:
+                if kept - first == choice.limit:
                     break
         begin = stop
     return kept
+
+
+@inlined
+def _is_another(output: Output, kept: int, table: Any, largest: Any) -> bool:
+    """Whether no match that was kept before is the same."""
+    if largest is None:
+        return True
+    return len(table) == 0 or _is_new(output, kept, table)
 
 
 @allocating

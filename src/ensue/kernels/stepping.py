@@ -124,12 +124,13 @@ class State(NamedTuple):
 
 
 class Reporting(NamedTuple):
-    """How matches are reported. Each is None where a query does not need it; where all are, every match is written."""
+    """How matches are reported: in one of four ways. What belongs to the others is None."""
 
-    choice: Any  # a Choice that is left at the end of matches
-    ladder: Any  # int64[nodes, 6], where the match that starts first is the one to choose
-    seen: Any  # int64[nodes], where the matches of an end are reported as one
-    counts: Any  # Counts, where matches are counted instead of written
+    every: Any  # every match is written: at most how many of an end, 0 for all
+    choice: Any  # a Choice is left at the end of matches ...
+    ladder: Any  # ... int64[nodes, 6], where the match that starts first is the one to choose
+    seen: Any  # int64[nodes]: the matches of an end are reported as one
+    counts: Any  # Counts: matches are counted instead of written
 
 
 class End(NamedTuple):
