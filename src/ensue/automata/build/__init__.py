@@ -28,13 +28,14 @@ from ensue.automata.build import (
     within_time,
 )
 from ensue.automata.build.limits import Unsupported
+from ensue.automata.build.tracking import Watcher
 from ensue.automata.liveness import pruned, uses_of
 from ensue.automata.model import Automaton, TooLarge
 from ensue.automata.registers import Register, fresh
 from ensue.language import ast
 from ensue.language.printer import print_pattern
 from ensue.logic.comparisons import chains
-from ensue.logic.scope import captured, free, is_atom, nullable, singles
+from ensue.logic.scope import captured, free, is_atom, joined, nullable, singles
 
 __all__ = ["Unsupported", "apart", "build"]
 
@@ -63,17 +64,21 @@ def _construct(p: ast.Pattern) -> Automaton:
             return as_.construct(build(p.body), p.variable, marks_all=is_atom(p.body))
         case ast.Filter():
             return filter_.construct(p, build(p.body))
+        case ast.Sequence(link=ast.Link.NEXT):
+            raise Unsupported(p, "-> with a condition on a name that is bound on both of its sides")
         case ast.Sequence():
             return sequence.construct(
                 *_told_apart(build(p.left), build(p.right)),
-                contiguous=p.contiguous,
+                contiguous=p.link is ast.Link.DIRECTLY,
                 gap=p.gap,
                 left_optional=nullable(p.left),
                 right_optional=nullable(p.right),
             )
         case ast.Iteration():
             body, compared, related = chains(p.body)
-            made = iteration.construct(build(body), p.low, p.high, contiguous=p.contiguous, gap=p.gap)
+            watcher = None if p.absent is None else Watcher(p, _absent(p.absent))
+            directly = p.link is ast.Link.DIRECTLY
+            made = iteration.construct(build(body), p.low, p.high, contiguous=directly, gap=p.gap, watcher=watcher)
             for c in compared:
                 made = chain.construct(c, made)
             for condition in related:
@@ -84,7 +89,7 @@ def _construct(p: ast.Pattern) -> Automaton:
         case ast.And():
             return and_.construct(*apart(build(p.left), build(p.right)))
         case ast.All():
-            return all_.construct(*apart(build(p.left), build(p.right)), singles(p.left) & singles(p.right))
+            return all_.construct(*apart(build(p.left), build(p.right)), joined(p))
         case ast.Unless():
             return unless.construct(p, build(p.body), _absent(p.absent))
         case ast.NotBetween():
@@ -94,6 +99,7 @@ def _construct(p: ast.Pattern) -> Automaton:
                 left,
                 _absent(p.absent),
                 right,
+                gap=p.gap,
                 left_optional=nullable(p.left),
                 right_optional=nullable(p.right),
             )
@@ -138,8 +144,12 @@ def _without_clash(p: Automaton, q: Automaton, clash: Collection[Register]) -> t
 
 def _given(p: ast.Pattern) -> frozenset[str]:
     """The variables of `p` that conditions inside `p` use from outside their own pattern."""
-    absent = free(p.absent) & singles(p) if isinstance(p, ast.Unless | ast.NotBetween) else frozenset()
-    return captured(p) | absent
+    match p:
+        case ast.Unless() | ast.NotBetween():
+            return captured(p) | (free(p.absent) & singles(p))
+        case ast.Iteration(absent=ast.Pattern() as absent):
+            return captured(p) | (free(absent) & singles(p.body))
+    return captured(p)
 
 
 def _absent(p: ast.Pattern) -> Automaton:
