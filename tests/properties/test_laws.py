@@ -56,7 +56,7 @@ def any_of(first, *others):
 
 @given(steps, steps, steps, streams, links, links, gaps, gaps)
 def test_sequences_are_associative(engine, p, q, r, events, link1, link2, gap1, gap2):
-    assume_first_events((link1, q), (link2, r))
+    assume_first_events((link1, q), (link2, r), (link1, ast.Sequence(q, r, link2, gap2)))
     left = ast.Sequence(ast.Sequence(p, q, link1, gap1), r, link2, gap2)
     right = ast.Sequence(p, ast.Sequence(q, r, link2, gap2), link1, gap1)
     assert same_meaning(left, right, events, engine)
@@ -147,6 +147,7 @@ def test_conjuncts_are_filters_of_their_own(engine, p, data, events):
 def test_an_iteration_is_one_round_or_one_and_an_iteration(engine, p, events, link, gap):
     assume_first_events((link, p))
     iteration = ast.Iteration(p, link=link, gap=gap)
+    assume_first_events((link, iteration))
     unfolded = any_of(p, ast.Sequence(p, iteration, link, gap))
     assert same_meaning(iteration, unfolded, events, engine)
 
@@ -168,7 +169,9 @@ def test_at_least_is_exactly_so_many_and_more(engine, p, events, link, gap, low)
     assume_first_events((link, p))
     at_least = ast.Iteration(p, low, None, link, gap)
     exactly = ast.Iteration(p, low, low, link, gap)
-    more = ast.Sequence(exactly, ast.Iteration(p, 1, None, link, gap), link, gap)
+    rest = ast.Iteration(p, 1, None, link, gap)
+    assume_first_events((link, rest))
+    more = ast.Sequence(exactly, rest, link, gap)
     assert same_meaning(at_least, any_of(exactly, more), events, engine)
 
 

@@ -181,7 +181,10 @@ class Membership:
             if isinstance(p, ast.NotBetween):
                 disturbed = self._occurs(p.absent, end + 1, start - 1, env)
             else:
-                disturbed = p.link is ast.Link.NEXT and self._passed_over(p.right, end, start, env)
+                right = without_optional(p.right)
+                marked = {x: k for x, k in after if x in singles(right)}
+                given = tuple(sorted({**dict(env), **marked}.items()))
+                disturbed = p.link is ast.Link.NEXT and self._passed_over(right, end, start, given)
             if not disturbed:
                 return True
         return False
@@ -494,7 +497,7 @@ def subsets(of: Any) -> list[tuple[Any, ...]]:
 def body_of(p: ast.Pattern) -> ast.Pattern:
     """The operand with marks, of an operator that has one such operand."""
     around = ast.As | ast.Filter | ast.Iteration | ast.NotAfter | ast.Optional | ast.Project | ast.Select
-    assert isinstance(p, around | ast.Unless | ast.Within)
+    assert isinstance(p, around | ast.NotBefore | ast.Unless | ast.Within)
     return p.body
 
 
@@ -581,6 +584,11 @@ def given_by_as(p: ast.Pattern) -> set[str]:
     own = {p.variable} if isinstance(p, ast.As) else set()
     found = own.union(*map(given_by_as, shown_parts(p)))
     return found & set(p.variables) if isinstance(p, ast.Project) else found
+
+
+def without_optional(p: ast.Pattern) -> ast.Pattern:
+    """The step as it is where a sequence does not leave it out."""
+    return without_optional(p.body) if isinstance(p, ast.Optional) else p
 
 
 def without_windows(p: ast.Pattern) -> ast.Pattern:

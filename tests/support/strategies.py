@@ -340,7 +340,7 @@ def _operand(rng: Random, term: Callable[[], ast.Expression]) -> ast.Expression:
 
 def random_query(rng: Random, depth: int = 3) -> ast.Query:
     """A well-formed query over the stream `S` with every clause that a query may have."""
-    pattern = _unfollowed(rng, depth) if chance(rng, 12) else random_pattern(rng, depth)
+    pattern = _with_deadlines(rng, depth) if chance(rng, 10) else random_pattern(rng, depth)
     return ast.Query(
         items=_items(rng, pattern) if chance(rng, 2) else None,
         streams=("S",),
@@ -352,10 +352,14 @@ def random_query(rng: Random, depth: int = 3) -> ast.Query:
     )
 
 
-def _unfollowed(rng: Random, depth: int) -> ast.Pattern:
-    """A pattern that ends in an absence with a deadline."""
-    body, absent = (_skeleton(rng, rng.randrange(min(depth, 2) + 1)) for _ in range(2))
-    p: ast.Pattern = ast.NotAfter(body, absent, rng.choice(DEADLINES))
+def _with_deadlines(rng: Random, depth: int) -> ast.Pattern:
+    """A pattern that ends in an absence with a deadline, starts with one, or both."""
+    p, before, after = (_skeleton(rng, rng.randrange(min(depth, 2) + 1)) for _ in range(3))
+    which = rng.choice(("after", "before", "both"))
+    if which != "before":
+        p = ast.NotAfter(p, after, rng.choice(DEADLINES))
+    if which != "after":
+        p = ast.NotBefore(before, rng.choice(DEADLINES), p)
     made = _with_filters(rng, ast.Within(p, _window(rng)) if chance(rng, 3) else p, _Around())
     return bottom_up(made, _can_come_next)
 

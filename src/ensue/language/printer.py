@@ -93,7 +93,9 @@ def _pattern(p: ast.Pattern) -> tuple[str, int]:
         case ast.Optional():
             return f"{_repeated(p.body)}?", _POSTFIX
         case ast.Iteration():
-            return f"{_repeated(p.body)}{_times(p)}{_gap(p.gap)}", _POSTFIX
+            # No text of a query says this: it is what a rewriting has made of `->+`.
+            absent = "" if p.absent is None else f" /* NOT {_at(p.absent, _POSTFIX)} between two rounds */"
+            return f"{_repeated(p.body)}{_times(p)}{_gap(p.gap)}{absent}", _POSTFIX
         case ast.Select():
             return f"{p.selector}({print_pattern(p.body)})", _POSTFIX
         case ast.Project():
@@ -136,8 +138,7 @@ def _suffix(p: ast.Filter | ast.Within) -> str:
 
 
 def _times(p: ast.Iteration) -> str:
-    link = ast.Link.NEXT if p.absent is not None else p.link
-    mark = "" if link is ast.Link.THEN else str(link)
+    mark = "" if p.link is ast.Link.THEN else str(p.link)
     if p.high is None:
         return f"{mark}+" if p.low == 1 else f"{mark}{{{p.low},}}"
     return f"{mark}{{{p.low}}}" if p.low == p.high else f"{mark}{{{p.low},{p.high}}}"

@@ -90,10 +90,8 @@ def _shape_problems(query: ast.Query) -> Iterator[Problem]:
 
 def _absence_problems(root: ast.Pattern) -> Iterator[Problem]:
     """An absence with a deadline must begin or end the whole pattern; only filters and windows may enclose it."""
-    whole = root
-    while isinstance(whole, ast.Filter | ast.Within):
-        whole = whole.body
-    inner = whole.body if isinstance(whole, ast.NotBefore) else whole
+    whole = _inside_filters(root)
+    inner = _inside_filters(whole.body) if isinstance(whole, ast.NotBefore) else whole
     for node in ast.walk(root):
         if isinstance(node, ast.NotAfter) and node is not inner:
             hint = "as in (p OR q) ; NOT r WITHIN 10 min; between two patterns NOT has no deadline: p ; NOT q ; r"
@@ -102,6 +100,13 @@ def _absence_problems(root: ast.Pattern) -> Iterator[Problem]:
             hint = "as in NOT r WITHIN 10 min ; (p OR q); between two patterns NOT has no deadline: p ; NOT q ; r"
             message = "an absence with a deadline before a pattern is allowed only at the front of the whole pattern"
             yield problem(node, message, hint)
+
+
+def _inside_filters(p: ast.Pattern) -> ast.Pattern:
+    """The pattern inside the filters and windows around it."""
+    while isinstance(p, ast.Filter | ast.Within):
+        p = p.body
+    return p
 
 
 def _next_problems(root: ast.Pattern) -> Iterator[Problem]:

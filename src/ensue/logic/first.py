@@ -28,10 +28,18 @@ def first(q: ast.Pattern) -> ast.Pattern:
     >>> print_pattern(first(parse_pattern("((A AS x FILTER x.v > 1) OR (B ; C) FILTER B.v > C.v)")))
     '(A AS x FILTER x.v > 1) OR B'
     """
+    q = when_there(q)
     found = _first(q)
     for x in sorted(free(found) & bindings(q).keys() - singles(q)):
         raise NoFirst(q, x)
     return found
+
+
+def when_there(q: ast.Pattern) -> ast.Pattern:
+    """The step as it is where it is not left out."""
+    while isinstance(q, ast.Optional):
+        q = q.body
+    return q
 
 
 def _first(q: ast.Pattern) -> ast.Pattern:

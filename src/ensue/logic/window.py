@@ -109,6 +109,17 @@ def _longest(p: ast.Pattern) -> Fraction | None:
     return None
 
 
+def time_before(p: ast.Pattern, tick: int | None) -> int | None:
+    """How long before a match an absence at the front of the pattern looks, in ticks; None means without bound.
+
+    >>> from ensue.language.parser import parse_pattern
+    >>> time_before(parse_pattern("NOT A WITHIN [< 2 s] ; B"), 1_000_000_000), time_before(parse_pattern("B"), 1)
+    (1, 0)
+    """
+    absence = next(ast.find(p, ast.NotBefore), None)
+    return 0 if absence is None else Window(time=absence.deadline.high).ticks(tick)
+
+
 def _longest_gap(gap: ast.Interval | None) -> Fraction | None:
     return None if gap is None or gap.high is None else gap.high.duration.nanoseconds()
 

@@ -65,7 +65,8 @@ def _construct(p: ast.Pattern) -> Automaton:
         case ast.Filter():
             return filter_.construct(p, build(p.body))
         case ast.Sequence(link=ast.Link.NEXT):
-            raise Unsupported(p, "-> with a condition on a name that is bound on both of its sides")
+            where = "what comes next depends on a name that is bound on both sides, or in a step that may be left out"
+            raise Unsupported(p, f"-> where {where}")
         case ast.Sequence():
             return sequence.construct(
                 *_told_apart(build(p.left), build(p.right)),
@@ -103,6 +104,8 @@ def _construct(p: ast.Pattern) -> Automaton:
                 left_optional=nullable(p.left),
                 right_optional=nullable(p.right),
             )
+        case ast.NotBefore():
+            raise Unsupported(p, "an absence with a deadline before a pattern")
         case ast.Project():
             return project.construct(build(p.body), frozenset(p.variables))
         case ast.Within(window=ast.EventCount(count=count)):

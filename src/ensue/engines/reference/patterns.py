@@ -20,7 +20,7 @@ from ensue.engines.reference.expressions import Events, Expressions
 from ensue.engines.reference.tally import Tally
 from ensue.language import ast
 from ensue.logic.classify import conjuncts_of
-from ensue.logic.first import first
+from ensue.logic.first import first, when_there
 from ensue.logic.scope import (
     bindings,
     captured,
@@ -120,7 +120,7 @@ class Patterns:
                 return self._filter(p, env)
             case ast.Sequence(link=ast.Link.NEXT):
                 left, right = self.of(p.left, env), self.of(p.right, env)
-                pairs = self._join_without(first(p.right), left, right, p.right, p.gap, env)
+                pairs = self._join_without(first(p.right), left, right, when_there(p.right), p.gap, env)
                 return itertools.chain(pairs, self._without_optional(p, env))
             case ast.Sequence():
                 pairs = self._join(self.of(p.left, env), self.of(p.right, env), p.link, p.gap)
