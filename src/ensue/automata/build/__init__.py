@@ -64,27 +64,10 @@ def _construct(p: ast.Pattern) -> Automaton:
             return as_.construct(build(p.body), p.variable, marks_all=is_atom(p.body))
         case ast.Filter():
             return filter_.construct(p, build(p.body))
-        case ast.Sequence(link=ast.Link.NEXT):
-            where = "what comes next depends on a name that is bound on both sides, or in a step that may be left out"
-            raise Unsupported(p, f"-> where {where}")
-        case ast.Sequence():
-            return sequence.construct(
-                *_told_apart(build(p.left), build(p.right)),
-                contiguous=p.link is ast.Link.DIRECTLY,
-                gap=p.gap,
-                left_optional=nullable(p.left),
-                right_optional=nullable(p.right),
-            )
+        case ast.Sequence() | ast.NotBetween():
+            return _sequence(p)
         case ast.Iteration():
-            body, compared, related = chains(p.body)
-            watcher = None if p.absent is None else Watcher(p, _absent(p.absent))
-            directly = p.link is ast.Link.DIRECTLY
-            made = iteration.construct(build(body), p.low, p.high, contiguous=directly, gap=p.gap, watcher=watcher)
-            for c in compared:
-                made = chain.construct(c, made)
-            for condition in related:
-                made = relate.between_rounds(condition, made)
-            return made
+            return _iteration(p)
         case ast.Or():
             return or_.construct(*_told_apart(build(p.left), build(p.right)))
         case ast.And():
@@ -93,17 +76,6 @@ def _construct(p: ast.Pattern) -> Automaton:
             return all_.construct(*apart(build(p.left), build(p.right)), joined(p))
         case ast.Unless():
             return unless.construct(p, build(p.body), _absent(p.absent))
-        case ast.NotBetween():
-            left, right = _told_apart(build(p.left), build(p.right))
-            return not_between.construct(
-                p,
-                left,
-                _absent(p.absent),
-                right,
-                gap=p.gap,
-                left_optional=nullable(p.left),
-                right_optional=nullable(p.right),
-            )
         case ast.NotBefore():
             raise Unsupported(p, "an absence with a deadline before a pattern")
         case ast.Project():
@@ -121,6 +93,29 @@ def _construct(p: ast.Pattern) -> Automaton:
         case ast.Optional():
             return build(p.body)  # the sequence around it allows skipping it
     raise AssertionError(p)
+
+
+def _sequence(p: ast.Sequence | ast.NotBetween) -> Automaton:
+    if isinstance(p, ast.Sequence) and p.link is ast.Link.NEXT:
+        where = "what comes next depends on a name that is bound on both sides, or in a step that may be left out"
+        raise Unsupported(p, f"-> where {where}")
+    left, right = _told_apart(build(p.left), build(p.right))
+    optional = {"left_optional": nullable(p.left), "right_optional": nullable(p.right)}
+    if isinstance(p, ast.NotBetween):
+        return not_between.construct(p, left, _absent(p.absent), right, gap=p.gap, **optional)
+    return sequence.construct(left, right, contiguous=p.link is ast.Link.DIRECTLY, gap=p.gap, **optional)
+
+
+def _iteration(p: ast.Iteration) -> Automaton:
+    body, compared, related = chains(p.body)
+    watcher = None if p.absent is None else Watcher(p, _absent(p.absent))
+    directly = p.link is ast.Link.DIRECTLY
+    made = iteration.construct(build(body), p.low, p.high, contiguous=directly, gap=p.gap, watcher=watcher)
+    for c in compared:
+        made = chain.construct(c, made)
+    for condition in related:
+        made = relate.between_rounds(condition, made)
+    return made
 
 
 def apart(p: Automaton, q: Automaton) -> tuple[Automaton, Automaton]:
