@@ -30,8 +30,9 @@ def first(q: ast.Pattern) -> ast.Pattern:
     """
     q = when_there(q)
     found = _first(q)
-    for x in sorted(free(found) & bindings(q).keys() - singles(q)):
-        raise NoFirst(q, x)
+    taken = free(found) - singles(q)
+    for x in sorted(x for x in taken if x in bindings(q) or x not in free(q)):
+        raise NoFirst(q, x)  # a set of events, or an event that PROJECT hides
     return found
 
 
