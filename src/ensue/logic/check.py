@@ -120,7 +120,8 @@ def _next_problems(root: ast.Pattern) -> Iterator[Problem]:
                 where = e.part if e.part.span != ast.NOWHERE else node
                 message = f"-> goes on with the next event that a pattern can start with, and {_named(e.part)} has none"
                 if e.variable is not None:
-                    message = f"what can come next depends on '{e.variable}', which does not stand for one event outside of it"
+                    why = "does not stand for one event outside of it"
+                    message = f"what can come next depends on '{e.variable}', which {why}"
                 hint = "put ; instead of ->, or say which events must not lie between: p ; NOT q ; r"
                 yield problem(where, message, hint)
 

@@ -111,8 +111,8 @@ def _concerns_its_own_events(node: ast.Node) -> bool:
 
 
 def _absent_in(core: ast.Pattern) -> list[ast.Pattern]:
-    """What must not come between, or after."""
-    absences = ast.NotBetween | ast.Unless | ast.NotAfter | ast.Iteration
+    """What must not come between, after or before."""
+    absences = ast.Absence | ast.Iteration
     return [p.absent for p in ast.walk(core) if isinstance(p, absences) and p.absent is not None]
 
 
@@ -168,7 +168,9 @@ def _covered(p: ast.Pattern, variables: frozenset[str]) -> bool:
             # AS marks what its pattern marks: an ANY inside a longer pattern is not among that.
             marks_all = is_atom(p.body) or not any(ast.find(p.body, ast.Any))
             return (p.variable in variables and marks_all) or _covered(p.body, variables)
-        case ast.Filter() | ast.Within() | ast.Iteration() | ast.Optional() | ast.Unless() | ast.NotAfter():
+        case ast.Filter() | ast.Within() | ast.Iteration() | ast.Optional():
+            return _covered(p.body, variables)
+        case ast.Unless() | ast.NotAfter() | ast.NotBefore():
             return _covered(p.body, variables)
         case ast.Sequence() | ast.Or() | ast.And() | ast.All() | ast.NotBetween():
             return _covered(p.left, variables) and _covered(p.right, variables)
@@ -182,7 +184,7 @@ def _in_absent(p: ast.Pattern, attributes: frozenset[str], known: frozenset[str]
         for f in dataclasses.fields(p)
         if isinstance(value := getattr(p, f.name), ast.Pattern)
     }
-    if isinstance(p, ast.NotBetween | ast.Unless | ast.NotAfter | ast.Iteration) and p.absent is not None:
+    if isinstance(p, ast.Absence | ast.Iteration) and p.absent is not None:
         tying = frozenset(e for e in _with_others(p.absent, known) if e[0] in attributes)
         parts["absent"] = _without(p.absent, tying)
     return dataclasses.replace(p, **parts) if parts else p  # type: ignore[arg-type]
