@@ -134,6 +134,8 @@ class _Compiler:
                 return found if whole else (self._add(_ROUNDING[e.function], found), Kind.FLOAT)
             case ast.Call(function="sqrt", arguments=(argument,)):
                 return self._add(Op.ROOT, self._as_float(self._number(argument))), Kind.FLOAT
+        if isinstance(e, ast.Field | ast.Element):
+            raise NoInstruction(e, "fields and elements that two events decide on")
         raise NoInstruction(e, f"{e.function}(...)" if isinstance(e, ast.Call) else "string operations")
 
     def _alone(self, e: ast.Expression) -> _Placed:
@@ -193,7 +195,7 @@ def kind_of(e: ast.Expression, typing: Typing) -> Kind:
     found = typing.infer(e)
     if found is None:
         return Kind.FLOAT  # without a schema, nothing is run and nothing is refused for its type
-    if found.kind is Kind.OTHER or pa.types.is_uint64(found.arrow):
+    if found.kind.nested or pa.types.is_uint64(found.arrow):
         raise NoInstruction(e, f"values of type {found}")
     if typing.has_long_decimals(e):
         raise NoInstruction(e, "decimals of more than 15 digits")

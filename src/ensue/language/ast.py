@@ -154,6 +154,22 @@ class LastOf(Expression):
 
 
 @dataclass(frozen=True)
+class Field(Expression):
+    """`e.a`: field `a` of a struct, as in `x.user.id`."""
+
+    of: Expression
+    name: str
+
+
+@dataclass(frozen=True)
+class Element(Expression):
+    """`e[i]`: an element of a list, counted from 1, or the value of a key of a map."""
+
+    of: Expression
+    index: Expression
+
+
+@dataclass(frozen=True)
 class Each(Expression):
     """`x[g]`: every event of `x` satisfies `g`."""
 

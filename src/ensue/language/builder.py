@@ -15,6 +15,7 @@ PARTITION BY id
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -129,6 +130,17 @@ class Expr:
     def like(self, pattern: Value) -> Expr:
         """`e LIKE f`"""
         return Expr(ast.Like(self.node, _node(pattern), negated=False))
+
+    def field(self, name: str) -> Expr:
+        """`e.a`: a field of a struct, as `x.user.field("id")` for `x.user.id`."""
+        return Expr(ast.Field(self.node, name))
+
+    def __getitem__(self, index: Value) -> Expr:
+        """`e[i]`: an element of a list, counted from 1, or the value of a key of a map."""
+        return Expr(ast.Element(self.node, _node(index)))
+
+    def __iter__(self) -> Iterator[Expr]:
+        raise TypeError("an expression cannot be iterated over: x.tags[1] is the first element of a list")
 
     def named(self, alias: str) -> ast.Item:
         """The expression as an item of SELECT with a name."""

@@ -449,7 +449,13 @@ class _ToAst(Transformer_NonRecursive):  # type: ignore[type-arg]
         return ast.LastOf(name[0], attribute, span=_span(meta))
 
     def each(self, meta: Meta, name: tuple[str, Span], condition: ast.Expression) -> ast.Expression:
-        return ast.Each(name[0], condition, span=_span(meta))
+        return ast.Each(name[0], _over_attributes(condition), span=_span(meta))
+
+    def field(self, meta: Meta, of: ast.Expression, name: str) -> ast.Expression:
+        return ast.Field(of, name, span=_span(meta))
+
+    def element(self, meta: Meta, of: ast.Expression, index: ast.Expression) -> ast.Expression:
+        return ast.Element(of, index, span=_span(meta))
 
     def call(self, meta: Meta, function: Token, *arguments: Anything) -> ast.Expression:
         return ast.Call(function.lower(), arguments[0] if arguments else (), span=_span(meta))
@@ -462,6 +468,29 @@ class _ToAst(Transformer_NonRecursive):  # type: ignore[type-arg]
 
     def __default__(self, data: str, children: list[Anything], meta: Meta) -> Tree[Token]:
         raise AssertionError(f"the grammar's rule {data} has no AST")
+
+
+def _over_attributes(e: ast.Expression) -> ast.Expression:
+    """The expression as it is meant where bare names are attributes: `user.id` is a field, `tags[1]` an element.
+
+    Read before it was known where it stands, the same text is attribute `id` of a variable `user`, and `x[...]`.
+    """
+
+    def named(part: ast.Expression) -> ast.Expression | None:
+        match part:
+            case ast.Attribute():
+                return ast.Field(_name_before(part), part.name, span=part.span)
+            case ast.Each():
+                return ast.Element(_name_before(part), part.condition, span=part.span)
+        return None
+
+    return ast.replaced(e, named)
+
+
+def _name_before(part: ast.Attribute | ast.Each) -> ast.Name:
+    """The name with which the text of the part begins."""
+    start = part.span.start
+    return ast.Name(part.variable, span=Span(start, start + len(part.variable)))
 
 
 def _neither(absent: list[ast.Pattern]) -> ast.Pattern:

@@ -204,6 +204,10 @@ def _expression(e: ast.Expression) -> tuple[str, int]:
             return f"{print_name(e.variable)}.{_attribute(e.name)}", _E_VALUE
         case ast.LastOf():
             return f"LASTOF({print_name(e.variable)}).{_attribute(e.name)}", _E_VALUE
+        case ast.Field():
+            return f"{_read_from(e.of)}.{_attribute(e.name)}", _E_VALUE
+        case ast.Element():
+            return f"{_read_from(e.of)}[{print_expression(e.index)}]", _E_VALUE
         case ast.Each():
             return f"{print_name(e.variable)}[{print_expression(e.condition)}]", _E_VALUE
         case ast.Call():
@@ -230,6 +234,13 @@ def _expression(e: ast.Expression) -> tuple[str, int]:
         case ast.Like():
             return f"{_e_at(e.operand, _E_SUM)} {_not(e.negated)}LIKE {_e_at(e.pattern, _E_SUM)}", _E_COMPARE
     raise AssertionError(e)
+
+
+def _read_from(e: ast.Expression) -> str:
+    """The text of what a field or an element is read out of."""
+    text = print_expression(e)
+    named = isinstance(e, ast.Attribute | ast.LastOf | ast.Name | ast.Call | ast.Each | ast.Field | ast.Element)
+    return text if named else f"({text})"
 
 
 def _not(negated: bool) -> str:
