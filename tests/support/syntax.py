@@ -138,7 +138,7 @@ def random_syntax_pattern(rng: Random, depth: int = 4) -> ast.Pattern:
         return random_syntax_pattern(rng, depth - 1)
 
     gap = random_interval(rng) if _flag(rng) else None
-    match rng.randrange(17) if depth else rng.randrange(2):
+    match rng.randrange(18) if depth else rng.randrange(2):
         case 0:
             return ast.Type(random_name(rng))
         case 1:
@@ -148,14 +148,15 @@ def random_syntax_pattern(rng: Random, depth: int = 4) -> ast.Pattern:
         case 3:
             return ast.Filter(some(), random_expression(rng, 2))
         case 4 | 5:
-            return ast.Sequence(some(), some(), _flag(rng), gap)
+            return ast.Sequence(some(), some(), rng.choice(tuple(ast.Link)), gap)
         case 6 | 7:
             low = rng.randrange(1, 12)
-            return ast.Iteration(some(), low, low + rng.randrange(3) if _flag(rng) else None, _flag(rng), gap)
+            high = low + rng.randrange(3) if _flag(rng) else None
+            return ast.Iteration(some(), low, high, rng.choice(tuple(ast.Link)), gap)
         case 8:
             return ast.Optional(some())
         case 9:
-            return ast.NotBetween(some(), some(), some())
+            return ast.NotBetween(some(), some(), some(), gap)
         case 10:
             return ast.Or(some(), some())
         case 11:
@@ -168,6 +169,8 @@ def random_syntax_pattern(rng: Random, depth: int = 4) -> ast.Pattern:
             return ast.Within(some(), random_interval(rng) if _flag(rng) else ast.EventCount(rng.randrange(1000)))
         case 15:
             return ast.NotAfter(some(), some(), ast.Interval(None, ast.Bound(_duration(rng), _flag(rng))))
+        case 16:
+            return ast.NotBefore(some(), ast.Interval(None, ast.Bound(_duration(rng), _flag(rng))), some())
     if _flag(rng):
         return ast.Project(_names(rng, 0), some())
     return ast.Select(rng.choice(tuple(ast.Selector)[1:]), some())

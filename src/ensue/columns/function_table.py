@@ -49,7 +49,7 @@ _STRICT: dict[str, Callable[..., Value]] = {
     "sign": number_functions.sign,
     "floor": _rounding(pc.floor),
     "ceil": _rounding(pc.ceil),
-    "round": _rounding(number_functions.half_away_from_zero),
+    "round": _rounding(number_functions.nearest),
     "sqrt": _of_floats(pc.sqrt),
     "exp": _of_floats(pc.exp),
     "ln": _of_floats(pc.ln),

@@ -10,6 +10,7 @@ from ensue.errors import Problem, ProblemKind, QueryError, Span, did_you_mean, l
 from ensue.language import ast
 from ensue.language.printer import print_expression, print_interval
 from ensue.logic.check_filters import ITEMS, aggregate_problems, expression_problems, problem, scope_problems, unknown
+from ensue.logic.first import NoFirst, first
 from ensue.logic.outputs import Output, outputs
 from ensue.logic.paths import field_names
 from ensue.logic.scope import Bindings, bindings, free, is_aggregate
@@ -68,7 +69,8 @@ def check(query: ast.Query, text: str, schema: Schema | None = None) -> Checked:
 
 def _shape_problems(query: ast.Query) -> Iterator[Problem]:
     yield from _optional_problems(query.pattern)
-    yield from _deadline_problems(query.pattern)
+    yield from _absence_problems(query.pattern)
+    yield from _next_problems(query.pattern)
     for node in ast.walk(query.pattern):
         match node:
             case ast.Interval() if node.is_empty():
@@ -87,15 +89,51 @@ def _shape_problems(query: ast.Query) -> Iterator[Problem]:
                     yield problem(node, message, hint)
 
 
-def _deadline_problems(root: ast.Pattern) -> Iterator[Problem]:
-    """An absence with a deadline must end the whole pattern: only filters and windows of the query may enclose it."""
-    end = root
-    while isinstance(end, ast.Filter | ast.Within):
-        end = end.body
-    for node in ast.find(root, ast.NotAfter):
-        if node is not end:
+def _absence_problems(root: ast.Pattern) -> Iterator[Problem]:
+    """An absence with a deadline must begin or end the whole pattern; only filters and windows may enclose it."""
+    whole = _inside_filters(root)
+    inner = _inside_filters(whole.body) if isinstance(whole, ast.NotBefore) else whole
+    for node in ast.walk(root):
+        if isinstance(node, ast.NotAfter) and node is not inner:
             hint = "as in (p OR q) ; NOT r WITHIN 10 min; between two patterns NOT has no deadline: p ; NOT q ; r"
             yield problem(node, "an absence with a deadline is allowed only at the end of the whole pattern", hint)
+        if isinstance(node, ast.NotBefore) and node is not whole:
+            hint = "as in NOT r WITHIN 10 min ; (p OR q); between two patterns NOT has no deadline: p ; NOT q ; r"
+            message = "an absence with a deadline before a pattern is allowed only at the front of the whole pattern"
+            yield problem(node, message, hint)
+
+
+def _inside_filters(p: ast.Pattern) -> ast.Pattern:
+    """The pattern inside the filters and windows around it."""
+    while isinstance(p, ast.Filter | ast.Within):
+        p = p.body
+    return p
+
+
+def _next_problems(root: ast.Pattern) -> Iterator[Problem]:
+    """What stands behind `->` has events that it can start with."""
+    for node in ast.walk(root):
+        if isinstance(node, ast.Sequence | ast.Iteration) and node.link is ast.Link.NEXT:
+            following = node.right if isinstance(node, ast.Sequence) else node.body
+            try:
+                first(following)
+            except NoFirst as e:
+                where = e.part if e.part.span != ast.NOWHERE else node
+                message = f"-> goes on with the next event that a pattern can start with, and {_named(e.part)} has none"
+                if e.variable is not None:
+                    message = f"what can come next depends on '{e.variable}', which stands for several events here"
+                hint = "put ; instead of ->, or say which events must not lie between: p ; NOT q ; r"
+                yield problem(where, message, hint)
+
+
+def _named(p: ast.Pattern) -> str:
+    """What an operator is called in a message."""
+    match p:
+        case ast.Select():
+            return f"{p.selector}(...)"
+        case ast.NotAfter() | ast.NotBefore():
+            return "an absence with a deadline"
+    return type(p).__name__.upper()
 
 
 def _optional_problems(root: ast.Pattern) -> Iterator[Problem]:

@@ -59,7 +59,7 @@ def _rounds_in(p: ast.Pattern, part: ast.Pattern, rounds: Rounds) -> Rounds:
     """The rounds around `part`, which is directly inside `p`, given the rounds around `p`."""
     if isinstance(p, ast.Iteration) and has_rounds(p):
         return {**(rounds or {}), **bindings(p.body)}
-    if isinstance(p, ast.Unless | ast.NotBetween | ast.NotAfter) and part is p.absent and rounds is not None:
+    if isinstance(p, ast.Absence) and part is p.absent and rounds is not None:
         return dict.fromkeys(rounds)
     return rounds
 
@@ -120,7 +120,7 @@ def _why_not_single(root: ast.Pattern, x: str) -> tuple[str, str | None]:
 
     for p in ast.walk(root):
         match p:
-            case ast.Unless() | ast.NotBetween() | ast.NotAfter() if binds(p.absent) and not binds(p):
+            case ast.Unless() | ast.NotBetween() | ast.NotAfter() | ast.NotBefore() if binds(p.absent) and not binds(p):
                 return "it is bound in a pattern that must not occur", None
             case ast.Project() if binds(p.body) and not binds(p):
                 return "PROJECT hides it", f"add {x} to the projection"

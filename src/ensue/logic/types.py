@@ -34,6 +34,10 @@ _LITERALS = {
 }
 
 
+#: A part of a duration, rounded to a whole number of these.
+_NANOSECONDS = ValueType(Kind.DURATION, pa.duration("ns"))
+
+
 class Typing:
     """Infers types and collects type errors. Each query has one instance; `problems` holds all problems found."""
 
@@ -234,6 +238,10 @@ class Typing:
                 return left
             case (Kind.INTEGER, "*", Kind.DURATION):
                 return right
+            case (Kind.DURATION, "*", Kind.FLOAT) | (Kind.FLOAT, "*", Kind.DURATION):
+                return _NANOSECONDS
+            case (Kind.DURATION, "/", Kind.INTEGER | Kind.FLOAT):
+                return _NANOSECONDS
             case (Kind.DURATION, "/", Kind.DURATION):
                 return FLOAT
         return None

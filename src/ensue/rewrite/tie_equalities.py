@@ -101,7 +101,7 @@ def _concerns_its_own_events(node: ast.Node) -> bool:
     """Whether a node says nothing of events that are not in the complex event."""
     match node:
         case ast.Sequence() | ast.Iteration():
-            return not node.contiguous
+            return node.link is ast.Link.THEN
         case ast.Select() | ast.EventCount():
             return False
         case ast.Call():
@@ -111,7 +111,8 @@ def _concerns_its_own_events(node: ast.Node) -> bool:
 
 def _absent_in(core: ast.Pattern) -> list[ast.Pattern]:
     """What must not come between, or after."""
-    return [p.absent for p in ast.walk(core) if isinstance(p, ast.NotBetween | ast.Unless | ast.NotAfter)]
+    absences = ast.NotBetween | ast.Unless | ast.NotAfter | ast.Iteration
+    return [p.absent for p in ast.walk(core) if isinstance(p, absences) and p.absent is not None]
 
 
 def _equalities(filters: list[ast.Filter]) -> list[Equality]:
@@ -180,7 +181,7 @@ def _in_absent(p: ast.Pattern, attributes: frozenset[str], known: frozenset[str]
         for f in dataclasses.fields(p)
         if isinstance(value := getattr(p, f.name), ast.Pattern)
     }
-    if isinstance(p, ast.NotBetween | ast.Unless | ast.NotAfter):
+    if isinstance(p, ast.NotBetween | ast.Unless | ast.NotAfter | ast.Iteration) and p.absent is not None:
         tying = frozenset(e for e in _with_others(p.absent, known) if e[0] in attributes)
         parts["absent"] = _without(p.absent, tying)
     return dataclasses.replace(p, **parts) if parts else p  # type: ignore[arg-type]

@@ -13,9 +13,9 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from ensue.data.events import EventStream
-from ensue.data.schema import ValueType, timestamp_literal
+from ensue.data.schema import Kind, ValueType, timestamp_literal
 from ensue.engines.reference.python_values import python_values
-from ensue.engines.reference.scalar_functions import MEANINGS, aligned, as_computed, as_typed, nan_last
+from ensue.engines.reference.scalar_functions import MEANINGS, aligned, as_computed, as_typed, half_away, nan_last
 from ensue.language import ast
 from ensue.logic.functions import AGGREGATES
 from ensue.logic.paths import root_of
@@ -149,7 +149,8 @@ class Expressions:
             case ast.Binary(operator="OR"):
                 return _any([self.value(e.left, scope), self.value(e.right, scope)])
             case ast.Binary():
-                return binary(e.operator, self.value(e.left, scope), self.value(e.right, scope))
+                found = binary(e.operator, self.value(e.left, scope), self.value(e.right, scope))
+                return self._whole_nanoseconds(found) if self._is_part_of_duration(e, found) else found
             case ast.IsNull():
                 return (self.value(e.operand, scope) is None) != e.negated
             case ast.InList():
@@ -188,6 +189,16 @@ class Expressions:
         type_ = self._type(e)
         value = meaning.compute(*values)
         return value if type_ is None else as_typed(value, type_)
+
+    def _is_part_of_duration(self, e: ast.Binary, found: Any) -> bool:
+        """Whether a duration was multiplied or divided, and the result is a float."""
+        type_ = self._type(e) if e.operator in ("*", "/") and isinstance(found, float) else None
+        return type_ is not None and type_.kind is Kind.DURATION
+
+    @staticmethod
+    def _whole_nanoseconds(value: float) -> int | None:
+        """The nearest whole number, halves away from zero; NULL where it does not fit 64 bits."""
+        return _fits(int(half_away(value))) if math.isfinite(value) else None
 
     def _type(self, e: ast.Expression) -> ValueType | None:
         if e not in self._types:

@@ -76,7 +76,7 @@ def _of_floats(compute: Callable[..., float]) -> Meaning:
     return Meaning(guarded)
 
 
-def _round(value: float) -> float:
+def half_away(value: float) -> float:
     """Half away from zero; exact, since a float minus its whole part is."""
     whole = math.trunc(value)
     return whole + math.copysign(1.0, value) if abs(value - whole) >= 0.5 else whole
@@ -190,7 +190,7 @@ MEANINGS: dict[str, Meaning] = {
     "sign": Meaning(_sign),
     "floor": _whole(math.floor),
     "ceil": _whole(math.ceil),
-    "round": _whole(_round),
+    "round": _whole(half_away),
     "sqrt": _of_floats(math.sqrt),
     "exp": _of_floats(math.exp),
     "ln": _of_floats(math.log),
