@@ -208,7 +208,7 @@ def kind_of(e: ast.Expression, typing: Typing) -> Kind:
     found = typing.infer(e)
     if found is None:
         return Kind.FLOAT  # without a schema, nothing is run and nothing is refused for its type
-    if found.kind is Kind.OTHER or pa.types.is_uint64(found.arrow):
+    if found.kind.nested or pa.types.is_uint64(found.arrow):
         raise NoInstruction(e, f"values of type {found}")
     if typing.has_long_decimals(e):
         raise NoInstruction(e, "decimals of more than 15 digits")
@@ -226,6 +226,8 @@ def _name_of(e: ast.Expression) -> str:
             return "CAST"
         case ast.AtTimeZone():
             return "AT TIME ZONE"
+        case ast.Field() | ast.Element():
+            return "fields and elements that two events decide on"
     return "string operations"
 
 

@@ -12,7 +12,8 @@ from odd_values import same
 import ensue
 from ensue.columns.evaluation import evaluated, named_by_text
 from ensue.data.events import one_chunk, read_events
-from ensue.engines.reference.expressions import Events, Expressions, Scope, python_values
+from ensue.engines.reference.expressions import Events, Expressions, Scope
+from ensue.engines.reference.python_values import python_values
 from ensue.language.parser import parse_expression
 from ensue.logic.functions import FUNCTIONS
 

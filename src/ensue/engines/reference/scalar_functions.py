@@ -114,6 +114,16 @@ def _substr(text: str, start: int, length: int | None = None) -> str:
     return text[begin:] if length is None else text[begin : begin + max(length, 0)]
 
 
+def _contains(of: Any, wanted: Any) -> bool | None:
+    """Whether a text has the part, or a list an element that equals the value: as with IN, a NULL element may."""
+    if isinstance(of, str):
+        return wanted in of
+    found = [e for e in of if e is not None]
+    if any(left == right for left, right in (aligned(e, wanted) for e in found)):
+        return True
+    return None if len(found) < len(of) else False
+
+
 # ---------------------------------------------------------------- times
 
 
@@ -272,7 +282,7 @@ MEANINGS: dict[str, Meaning] = {
     "substr": Meaning(_substr),
     "concat": Meaning(lambda *t: "".join(t)),
     "replace": Meaning(lambda t, old, new: t.replace(old, new) if old else t),
-    "contains": Meaning(lambda t, part: part in t),
+    "contains": Meaning(_contains, exact=True),
     "starts_with": Meaning(str.startswith),
     "ends_with": Meaning(str.endswith),
     # times, in the zone of their column
