@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ensue.columns.conversions import as_floats, kind_of
-from ensue.columns.raw_arrays import Value, array_of, as_array, missing, nulls, raw
+from ensue.columns.raw_arrays import Value, array_of, as_array, column_of_texts, missing, nulls, raw
 from ensue.columns.rounding import half_away_from_zero
 from ensue.columns.time_texts import read_times, written_times
 from ensue.data.schema import Kind
@@ -17,7 +17,7 @@ from ensue.logic.cast_types import CASTS
 
 _is = pa.types
 _SPACE = " \t\n\r\v\f"
-_TRUTH = pa.array(["false", "f", "0", "true", "t", "1"])
+_TRUTH = ("false", "f", "0", "true", "t", "1")
 _FLOAT = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$|^[+-]?(?i:inf|infinity|nan)$"
 _INTEGER = r"^[+-]?0*[0-9]{1,19}$"
 
@@ -42,7 +42,7 @@ def _to_string(array: pa.Array) -> pa.Array:
 
 def _to_boolean(array: pa.Array) -> pa.Array:
     if kind_of(array) is Kind.STRING:
-        found = pc.index_in(pc.ascii_lower(_trimmed(array)), _TRUTH.cast(array.type))
+        found = pc.index_in(pc.ascii_lower(_trimmed(array)), column_of_texts(_TRUTH).cast(array.type))
         return pc.greater_equal(found, 3)
     return array if _is.is_boolean(array.type) else array_of(raw(array) != 0, missing(array), pa.bool_())
 

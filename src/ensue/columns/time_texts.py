@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ensue.columns.character_arrays import Characters, Texts, texts_of
-from ensue.columns.raw_arrays import Integers, Mask, array_of, missing, raw
+from ensue.columns.raw_arrays import Integers, Mask, array_of, column_of_texts, missing, raw
 from ensue.columns.time_functions import wall_clock
 from ensue.language.ast import NANOSECONDS
 
@@ -38,8 +38,10 @@ def written_times(times: pa.Array) -> pa.Array:
     if times.type.tz is None:
         return texts
     offsets, numbers = np.unique(np.where(False if null is None else null, 0, local - seconds), return_inverse=True)
-    suffixes = pa.array([_suffix(int(offset)) for offset in offsets], pa.string())
-    return pc.binary_join_element_wise(texts, suffixes.take(pa.array(numbers)), "")
+    if not len(offsets):
+        return texts
+    suffixes = column_of_texts([_suffix(int(offset)) for offset in offsets])
+    return pc.binary_join_element_wise(texts, suffixes.take(array_of(numbers, None, pa.int64())), "")
 
 
 def _fractions(ticks: Integers, unit: str) -> pa.Array:
