@@ -26,6 +26,7 @@ from ensue.plan import Window
 from ensue.plan.choice import Choice
 from ensue.results.matches import Matches
 from ensue.spark.batch import run_batch
+from ensue.spark.bucket_count import BucketCount
 from ensue.spark.frames import EventFrame, Frames, as_schema, check_stream, final_after, quoted, read_frames
 from ensue.spark.layout import Layout, batch_layout
 from ensue.spark.pushdown import Pushdown, push_down
@@ -34,8 +35,6 @@ from ensue.spark.streaming import BucketProcessor, run_late, run_streaming
 from ensue.spark.task_memory import memory_of_tasks
 from ensue.spark.type_mapping import arrow_schema, spark_schema
 
-#: The least number of buckets for the keys of a stream; each bucket is one value of the state store.
-_FEWEST_BUCKETS = 8
 #: Stands for a missing time in the filter of a stream's events.
 _NO_TIME = int(np.iinfo(np.int64).min)
 _NOTHING = Pushdown({}, None, None, None, None, (), frozenset())
@@ -65,14 +64,8 @@ def run(
             "that with unbounded=True"
         )
     after = final_after(job.events) if alone else None
-    processor = BucketProcessor(recipe, buckets or usual_buckets(job.events.frame), after)
+    processor = BucketProcessor(recipe, BucketCount.of(job.events.frame, buckets), after)
     return run_streaming(job.streamed, processor, job.result, name=name)
-
-
-def usual_buckets(frame: DataFrame) -> int:
-    """The default number of buckets: that of tasks after a shuffle, as with fewer buckets some tasks would be idle."""
-    tasks = frame.sparkSession.conf.get("spark.sql.shuffle.partitions", None)
-    return max(_FEWEST_BUCKETS, int(tasks or 0))
 
 
 def late_events(query: ast.Query, text: str, events: Frames, **reading: Unpack[Reading]) -> DataFrame:
@@ -111,7 +104,19 @@ class Job:
 
     @cached_property
     def recipe(self) -> Recipe:
-        return Recipe(self.choice, self.events.tick, self.pushdown.given, arrow_schema(self.result))
+        depends_on = tuple(self._recorded().items()) if self.events.streaming else ()
+        return Recipe(self.choice, self.events.tick, self.pushdown.given, arrow_schema(self.result), depends_on)
+
+    def _recorded(self) -> dict[str, str]:
+        """What the state of a stream depends on besides the query: how events are read, and what is sent to Python."""
+        events = self.events
+        return {
+            "time column": events.time,
+            "type column": events.type or "",
+            "tie-break column": events.tiebreak or "",
+            "columns sent to Python": str(self.streamed.schema.simpleString()),
+            "conditions evaluated by Spark": str(self.pushdown.given),
+        }
 
     @property
     def travelling(self) -> DataFrame:

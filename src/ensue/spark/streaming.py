@@ -24,17 +24,15 @@ from ensue.data.envelope import Parts, prefixed, sealed, unprefixed, unsealed
 from ensue.data.events import as_integers
 from ensue.errors import EngineError
 from ensue.results.running_query import RunningQuery
+from ensue.spark.bucket_count import BucketCount
 from ensue.spark.crossing import compacted
 from ensue.spark.deferred import Deferred, bucket_state
-from ensue.spark.packing import PACKED, Batches, Packer, joined_blobs
+from ensue.spark.packing import IDENTITY, PACKED, Batches, Packer, joined_blobs
 from ensue.spark.recipe import TIME, Recipe, in_order, with_own_names
 from ensue.spark.type_mapping import arrow_schema
 
-_KIND = "bucket of keys"
-_ADVICE = (
-    "start a changed query with a new checkpointLocation; buckets= sets the number of buckets, whose default is "
-    "spark.sql.shuffle.partitions"
-)
+_KIND, _KIND_OF_IDENTITY = "bucket of keys", "stream"
+_ADVICE = "nothing was changed in it, so the earlier query can go on; start a changed one with a new checkpointLocation"
 #: The counts that a bucket reports for each micro-batch.
 _COUNTED = ("relevant", "without_time", "late", "waiting", "open", "matches", "state_bytes")
 _OUTPUT = ", ".join(["bucket long", "rows binary", *(f"{c} long" for c in _COUNTED)])
@@ -45,7 +43,7 @@ _MICROS = 1000  # watermarks are in milliseconds, times of events in microsecond
 
 def run_streaming(travelling: DataFrame, processor: BucketProcessor, result: T.StructType, *, name: str) -> DataFrame:
     """The matches of the travelling columns; the counts of each micro-batch are observed metrics under this name."""
-    packed = compacted(travelling).mapInArrow(Packer(processor.buckets), PACKED)
+    packed = compacted(travelling).mapInArrow(Packer(processor.buckets, of_stream=True), PACKED)
     counted = packed.groupBy("bucket").transformWithState(Deferred.of(processor), _OUTPUT, "Append", "EventTime")
     counts = [F.coalesce(F.sum(c), F.lit(0)).alias(c) for c in _COUNTED]
     observed = counted.observe(name, *counts, F.coalesce(F.max("state_bytes"), F.lit(0)).alias("largest_state"))
@@ -55,15 +53,18 @@ def run_streaming(travelling: DataFrame, processor: BucketProcessor, result: T.S
 class BucketProcessor(StatefulProcessor):
     """Evaluates a query over the events of one bucket of keys after another.
 
+    Each micro-batch that has events also calls the bucket IDENTITY, whose state says what the checkpoint is for. So
+    another query, or other options, are refused in the first micro-batch, even if it only has events of new keys. Spark
+    commits nothing of a micro-batch in which a task fails.
+
     Spark's watermark is that of the previous micro-batch. `final_after` says that an event is final as soon as it is
     that many milliseconds older than the latest one: such events need not wait for the next micro-batch.
     """
 
-    def __init__(self, recipe: Recipe, buckets: int, final_after: int | None = None) -> None:
+    def __init__(self, recipe: Recipe, buckets: BucketCount, final_after: int | None = None) -> None:
         self.recipe = recipe
         self.buckets = buckets
         self._final_after = final_after
-        self._made_by = {**recipe.made_by, "number of buckets": str(buckets)}
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self.attach(handle, bucket_state(handle))
@@ -72,11 +73,16 @@ class BucketProcessor(StatefulProcessor):
         """Like `init`, with a state that was already requested from Spark."""
         self._handle = handle
         self._state = state
+        alone = "no" if self._final_after is None else f"{self._final_after} ms"
+        self._made_by = {**self.recipe.made_by, "number of buckets": str(self.buckets.in_task()), "alone": alone}
         self._budget = self.recipe.budget()
         self._running: RunningQuery | None = None
         self._advanced: dict[int, int] = {}  # the watermark to which each bucket has been advanced
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
+        if key[0] == IDENTITY:
+            self._check_identity()
+            return
         events = joined_blobs([(r.place, bytes(r.rows)) for r in rows])
         with self._budget.explaining_memory_errors():
             yield self._advance(key[0], events, timerValues.getCurrentWatermarkInMs())
@@ -87,6 +93,14 @@ class BucketProcessor(StatefulProcessor):
         if self._advanced.get(key[0]) != watermark:
             with self._budget.explaining_memory_errors():
                 yield self._advance(key[0], None, watermark)
+
+    def _check_identity(self) -> None:
+        """Refuses a checkpoint that was begun by something else; the first micro-batch writes down by what."""
+        stored = self._state.get()
+        if stored is None:
+            self._state.update((sealed(_KIND_OF_IDENTITY, self._made_by, {}),))
+        else:
+            _opened(bytes(stored[0]), _KIND_OF_IDENTITY, self._made_by)
 
     def _advance(self, number: int, events: pa.Table | None, watermark: int) -> Row:
         """Adds the new events, evaluates the events that the watermark has passed, and keeps the others waiting."""
@@ -143,7 +157,7 @@ class BucketProcessor(StatefulProcessor):
 
 def run_late(travelling: DataFrame, schema: T.StructType) -> DataFrame:
     """The events that came after the watermark had passed them."""
-    packed = compacted(travelling).mapInArrow(Packer(1), PACKED)
+    packed = compacted(travelling).mapInArrow(Packer(BucketCount(1, 0)), PACKED)
     late = packed.groupBy("bucket").transformWithState(LateProcessor(), "rows binary", "Append", "EventTime")
     return late.mapInArrow(UnpackRows(arrow_schema(schema)), schema)
 
@@ -161,6 +175,13 @@ class LateProcessor(StatefulProcessor):
             late = np.flatnonzero(as_integers(events.column(TIME)) <= passed)
             if len(late):
                 yield Row(rows=table_bytes(with_own_names(events.take(pa.array(late)))))
+
+
+def _opened(state: bytes, kind: str, made_by: Mapping[str, str]) -> Parts:
+    try:
+        return unsealed(state, kind, made_by)
+    except EngineError as e:
+        raise EngineError(f"the checkpoint cannot be used: {e}\n  {_ADVICE}") from None
 
 
 def _small_enough(value: bytes, what: str) -> bytes:
@@ -253,10 +274,7 @@ class Bucket:
 
     @classmethod
     def load(cls, recipe: Recipe, running: RunningQuery, state: bytes, made_by: Mapping[str, str]) -> Bucket:
-        try:
-            parts = unsealed(state, _KIND, made_by)
-        except EngineError as e:
-            raise EngineError(f"the checkpoint cannot be used: {e}\n  {_ADVICE}") from None
+        parts = _opened(state, _KIND, made_by)
         running.restore(unprefixed("running", parts))
         return cls(recipe, running, parts.get("waiting"), parts["timer"], parts["released"])
 
