@@ -20,13 +20,15 @@ from ensue.engines.item_lookback import ItemLookBack
 from ensue.errors import DataError, EngineError
 from ensue.language import ast
 from ensue.logic.check import check
+from ensue.logic.classify import deadline_of
 from ensue.logic.outputs import attributes_used
-from ensue.logic.window import looks_back
+from ensue.logic.window import looks_back, peel_windows
 from ensue.plan import Window
 from ensue.plan.choice import Choice
 from ensue.results.matches import Matches
 from ensue.spark.batch import run_batch
 from ensue.spark.bucket_count import BucketCount
+from ensue.spark.chaining import is_behind_operator, with_event_time
 from ensue.spark.frames import EventFrame, Frames, as_schema, check_stream, final_after, quoted, read_frames
 from ensue.spark.layout import Layout, batch_layout
 from ensue.spark.pushdown import Pushdown, push_down
@@ -63,8 +65,10 @@ def run(
             "the query has no window: over a stream, its state would grow for ever. Bound it with WITHIN, or allow "
             "that with unbounded=True"
         )
+    frame = job.events.frame
+    behind_operator = is_behind_operator(frame, job.events.time)
     after = final_after(job.events) if alone else None
-    processor = BucketProcessor(recipe, BucketCount.of(job.events.frame, buckets), after)
+    processor = BucketProcessor(recipe, BucketCount.of(frame, buckets), after, behind_operator=behind_operator)
     return run_streaming(job.streamed, processor, job.result, name=name)
 
 
@@ -73,6 +77,8 @@ def late_events(query: ast.Query, text: str, events: Frames, **reading: Unpack[R
     job = prepare(query, text, events, **reading)
     if not job.events.streaming:
         raise DataError("a finite DataFrame has no late events: all its events are there, and they are sorted")
+    if is_behind_operator(job.events.frame, job.events.time):
+        raise DataError("no event comes late here: the operator that these events come from has put them in order")
     whole = replace(job, attributes=list(job.events.attributes))
     timed = whole.streamed.filter(F.col(TIME).isNotNull())
     return run_late(timed, T.StructType([job.events.frame.schema[a] for a in whole.attributes]))
@@ -90,7 +96,9 @@ class Job:
 
     @property
     def bounded(self) -> bool:
-        return self.choice.window != Window()
+        """Whether a match can only span so many events or so much time."""
+        written = peel_windows(self.choice.checked.query.pattern)[1]
+        return self.choice.window != Window() or written != Window()
 
     @cached_property
     def result(self) -> T.StructType:
@@ -100,7 +108,10 @@ class Job:
         nothing = EventStream(table, no_types, np.zeros(0, dtype=np.int64), None, table.column(self.events.time))
         look_back = ItemLookBack(self.choice.checked)
         matches = Matches(look_back.checked, look_back.extended(nothing), ComplexEvents.of(()))
-        return spark_schema(matches.to_arrow().schema)
+        schema = spark_schema(matches.to_arrow().schema)
+        if not self.events.streaming:
+            return schema
+        return with_event_time(schema, told_later=deadline_of(self.choice.checked.query.pattern) is not None)
 
     @cached_property
     def recipe(self) -> Recipe:

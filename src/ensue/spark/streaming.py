@@ -59,12 +59,18 @@ class BucketProcessor(StatefulProcessor):
 
     Spark's watermark is that of the previous micro-batch. `final_after` says that an event is final as soon as it is
     that many milliseconds older than the latest one: such events need not wait for the next micro-batch.
+
+    With `behind_operator` the events come from another operator with state, which the watermark reaches first. It
+    releases events that the watermark has just passed, so only those are late which their bucket has passed itself.
     """
 
-    def __init__(self, recipe: Recipe, buckets: BucketCount, final_after: int | None = None) -> None:
+    def __init__(
+        self, recipe: Recipe, buckets: BucketCount, final_after: int | None = None, *, behind_operator: bool = False
+    ) -> None:
         self.recipe = recipe
         self.buckets = buckets
         self._final_after = final_after
+        self._behind_operator = behind_operator
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self.attach(handle, bucket_state(handle))
@@ -73,7 +79,7 @@ class BucketProcessor(StatefulProcessor):
         """Like `init`, with a state that was already requested from Spark."""
         self._handle = handle
         self._state = state
-        alone = "no" if self._final_after is None else f"{self._final_after} ms"
+        alone = "" if self._final_after is None else f"{self._final_after} ms"
         self._made_by = {**self.recipe.made_by, "number of buckets": str(self.buckets.in_task()), "alone": alone}
         self._budget = self.recipe.budget()
         self._running: RunningQuery | None = None
@@ -111,11 +117,13 @@ class BucketProcessor(StatefulProcessor):
                 "alone=True was given, but another watermark holds this stream's watermark back: leave it out, and "
                 "start with a new checkpointLocation"
             )
-        came = bucket.take_in(events, _passed(watermark))
+        came = bucket.take_in(events, _passed(bucket.released if self._behind_operator else watermark))
         if bucket.waiting is not None:  # what is released of them is copied
             self._budget.check(Large.TASK, 2 * bucket.waiting.nbytes, len(bucket.waiting))
         if self._final_after is not None:
             watermark = bucket.released = max(watermark, bucket.latest - self._final_after)
+        elif self._behind_operator:
+            bucket.released = watermark
         passed = _passed(watermark)
         released = [bucket.release(passed), bucket.running.pass_time(passed) if watermark > 0 else None]
         found = [table for table in released if table is not None]
@@ -215,7 +223,9 @@ class Bucket:
     running: RunningQuery
     waiting: pa.Table | None = None
     timer: int | None = None
-    released: int = 0  # the time, in milliseconds, up to which events were treated as final ahead of Spark's watermark
+    released: int = (
+        0  # the time, in milliseconds, up to which events are final, where Spark's watermark does not say it
+    )
 
     def take_in(self, events: pa.Table | None, passed: int) -> ArrivalCounts:
         """Adds new events to those that wait, except those without a time and late ones; all of them are counted."""
