@@ -7,21 +7,18 @@ from random import Random
 
 import numpy as np
 import pytest
+from inner_kernels import callable_from_python
 
+from ensue.kernels import clock_lists, waiting_lists
 from ensue.kernels.arena import CHILD, EVENT, NOTHING, REST, STAMP, USED, new_arena
-from ensue.kernels.clock_lists import (
-    NO_CHECK,
-    NODES_A_MOVE,
-    STOPPED,
-    collect,
-    join,
-    new_cell,
-    new_start,
-    passed,
-    reset_in,
-)
+from ensue.kernels.clock_lists import NO_CHECK, NODES_A_MOVE, STOPPED, collect
 from ensue.kernels.waiting_lists import collect as collect_queues
-from ensue.kernels.waiting_lists import queued, ripe
+
+join, new_cell, new_start, passed, reset_in = (
+    callable_from_python(f)
+    for f in (clock_lists.join, clock_lists.new_cell, clock_lists.new_start, clock_lists.passed, clock_lists.reset_in)
+)
+queued, ripe = callable_from_python(waiting_lists.queued), callable_from_python(waiting_lists.ripe)
 
 #: The events of a run, the last one first, and when its clock was reset.
 Run = tuple[tuple[int, ...], int]
@@ -41,8 +38,8 @@ class Lists:
     plain: list[set[Run]] = field(default_factory=lambda: [set() for _ in range(SLOTS)])
 
     def __post_init__(self) -> None:
-        arena = new_arena(1 << 16, second=True)
-        self.nodes, self.bounds, self.used, self.entries = arena.node, arena.second, arena.used, arena.groups
+        self.arena = arena = new_arena(1 << 16, second=True)
+        self.nodes, self.bounds, self.used = arena.node, arena.second, arena.used
         self.event = 0
         self.most_nodes = 0  # that one move has made
         self.forgotten = NO_CHECK  # what was reset earlier than this is asked for no more
@@ -73,20 +70,20 @@ class Lists:
         self.slots[0], self.plain = lists, plain
 
     def _moved(self, source: int, marks: bool, resets: bool, bound: int) -> int:
-        parts = (self.nodes, self.bounds, self.used)
         if source == NOTHING:
-            return new_start(*parts, self.event, self.now if resets else STOPPED)
+            return int(new_start(self.arena, self.event, self.now if resets else STOPPED))
         list_ = int(self.slots[0, source])
         if list_ == NOTHING or self.nodes[list_, STAMP] < bound:
             return NOTHING
         if marks:
-            return new_cell(*parts, list_, self.event, bound, resets, self.now if resets else self.nodes[list_, STAMP])
+            stamp = self.now if resets else self.nodes[list_, STAMP]
+            return int(new_cell(self.arena, list_, self.event, bound, resets, stamp))
         if not resets and bound == NO_CHECK:
             return list_
-        return int(passed(*parts, self.entries, list_, bound, resets, self.now))
+        return int(passed(self.arena, list_, bound, resets, self.now))
 
     def _joined(self, a: int, b: int, fresh: int) -> int:
-        return int(join(self.nodes, self.bounds, self.used, self.entries, a, b, fresh))
+        return int(join(self.arena, a, b, fresh))
 
     def _plainly(self, source: int, marks: bool, resets: bool, bound: int) -> set[Run]:
         if source == NOTHING:
@@ -133,7 +130,12 @@ class Lists:
         """What was reset earlier has come to nothing."""
         self.forgotten = low = max(low, self.forgotten)
         self.plain = [{run for run in runs if run[1] >= low} for runs in self.plain]
-        collect(self.nodes, self.bounds, self.used, self.slots, np.full((1, SLOTS), low, dtype=np.int64))
+        self.collect(low)
+
+    def collect(self, low: int) -> None:
+        used = int(self.used[USED])
+        asked, place = np.full(used, STOPPED, dtype=np.int64), np.full(used, NOTHING, dtype=np.int64)
+        collect(self.arena, self.slots, np.full((1, SLOTS), low, dtype=np.int64), asked, place)
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -157,9 +159,9 @@ def test_a_run_that_no_check_can_pass_is_given_back() -> None:
         lists.step()
     assert lists.used[USED] > 0
     lists.plain = [set() for _ in range(SLOTS)]
-    collect(lists.nodes, lists.bounds, lists.used, lists.slots, np.full((1, SLOTS), STOPPED, dtype=np.int64))
+    lists.collect(STOPPED)
     kept = int(lists.used[USED])
-    collect(lists.nodes, lists.bounds, lists.used, lists.slots, np.full((1, SLOTS), STOPPED, dtype=np.int64))
+    lists.collect(STOPPED)
     assert int(lists.used[USED]) == kept  # only runs whose clock does not run
 
 
@@ -174,20 +176,20 @@ def test_a_queue_gives_those_that_have_waited_and_looks_at_each_once(seed: int) 
         now += rng.choice([0, 1, 2])
         fresh = int(used[USED])
         for _ in range(rng.choice([0, 1, 1, 3])):
-            cell = new_start(nodes, second, used, now, now)
+            cell = new_start(arena, now, now)
             nodes[cell, REST] = queue
             queue = cell
         if queue >= fresh:
-            queued(nodes, second, queue, fresh)
+            queued(arena, queue, fresh)
         if queue != NOTHING and rng.random() < 0.5:
-            found = ripe(nodes, second, queue, now - 4)
+            found = ripe(arena, queue, now - 4)
             assert stamps_from(nodes, found) == [t for t in stamps_from(nodes, queue) if t <= now - 4]
             taken.append((found, stamps_from(nodes, found)))
             waiting = int(second[queue])
             assert waiting == NOTHING or nodes[waiting, REST] == found  # it goes on from here, not from the beginning
         if queue != NOTHING and rng.random() < 0.1:
             slots[0, 0] = queue
-            collect_queues(nodes, second, used, slots)
+            collect_queues(arena, slots, np.full(int(used[USED]), NOTHING, dtype=np.int64))
             queue, taken = int(slots[0, 0]), []
     assert all(stamps_from(nodes, found) == stamps for found, stamps in taken)  # what was taken stays as it was
 

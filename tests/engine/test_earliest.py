@@ -7,8 +7,9 @@ import random
 
 import numpy as np
 import pytest
+from inner_kernels import callable_from_python
 
-from ensue.kernels import earliest
+from ensue.kernels import arena, earliest
 from ensue.kernels.arena import (
     CHILD,
     EVENT,
@@ -19,15 +20,23 @@ from ensue.kernels.arena import (
     STAMP,
     USED,
     Arena,
-    alive,
-    join,
+    Window,
     new_arena,
-    new_cell,
-    new_start,
-    starts_later,
+)
+
+alive, join, new_cell, new_start, starts_later = (
+    callable_from_python(f) for f in (arena.alive, arena.join, arena.new_cell, arena.new_start, arena.starts_later)
+)
+add_rungs, earliest_start, with_start = (
+    callable_from_python(f) for f in (earliest.add_rungs, earliest.earliest_start, earliest.with_start)
 )
 
 NO_LOW = int(np.iinfo(np.int64).min)
+
+
+def window(stamp: int, low: int = NO_LOW) -> Window:
+    """What a move at an event with this stamp sees, and from which stamp on."""
+    return Window(stamp, 0, low, NO_LOW)
 
 
 class Lists:
@@ -43,17 +52,16 @@ class Lists:
             self._move(position)
         used = int(self.arena.used[USED])
         self.ladder = np.empty((used, earliest.WIDTH), dtype=np.int64)
-        earliest.add_rungs(self.arena.node, self.ladder, 0, used)
+        add_rungs(self.arena.node, self.ladder, 0, used)
 
     def _move(self, position: int) -> None:
-        nodes, seconds, used, _, _ = self.arena
         event = (position << MARK_BITS) | 1
         kind = self.random.random()
         target = self.random.randrange(len(self.slots))
         if kind < 0.5:
             self.time += self.random.choice([0, 1, 1])  # several events may have one time
             for mark in range(1, self.random.choice([2, 2, 3])):  # and an event may be marked in several ways
-                start = new_start(nodes, seconds, used, (position << MARK_BITS) | mark, self.time, 0)
+                start = new_start(self.arena, (position << MARK_BITS) | mark, window(self.time))
                 self._add(target, start, new=True)
             return
         source = self.random.randrange(len(self.slots))
@@ -62,19 +70,18 @@ class Lists:
         added = self.slots[source]
         self.slots[source] = NOTHING  # each run is in one slot, so that lists are disjoint
         if kind < 0.8:
-            added = new_cell(nodes, seconds, used, added, event)
+            added = new_cell(self.arena, added, event)
         self._add(target, added, new=kind < 0.8)
 
     def _add(self, target: int, added: int, *, new: bool) -> None:
-        nodes, seconds, used, groups, _ = self.arena
         before = self.slots[target]
         if before == NOTHING:
             self.slots[target] = added
-        elif new and starts_later(nodes, seconds, added, before):
-            nodes[added, REST] = before
+        elif new and starts_later(self.arena, added, before):
+            self.arena.node[added, REST] = before
             self.slots[target] = added
         else:
-            self.slots[target] = join(nodes, seconds, used, groups, before, added, True)
+            self.slots[target] = join(self.arena, before, added, True)
 
     def starts(self, node: int) -> list[tuple[int, int]]:
         """All starts in a list, by looking at every run: their positions, and their times."""
@@ -90,8 +97,7 @@ class Lists:
         return found
 
     def found(self, node: int, low: int) -> int:
-        nodes, seconds = self.arena.node, self.arena.second
-        start = earliest.earliest_start(nodes, seconds, self.ladder, node, NOTHING, low, NO_LOW, self.pending, 0)
+        start = earliest_start(self.arena, self.ladder, node, NOTHING, window(0, low), self.pending)
         return int(start)
 
 
@@ -115,7 +121,7 @@ def test_visits_the_runs_with_one_start_only(seed: int) -> None:
         for start in starts:
             reached, waiting = [], [slot]
             while waiting:
-                node = int(earliest.with_start(nodes, ladder, waiting.pop(), start))
+                node = int(with_start(nodes, ladder, waiting.pop(), start))
                 if node == NOTHING:
                     continue
                 child = int(nodes[node, CHILD])
@@ -130,23 +136,21 @@ def test_visits_the_runs_with_one_start_only(seed: int) -> None:
 
 def test_rungs_reach_every_node_of_a_long_list_in_few_steps() -> None:
     length = 10_000
-    arena = new_arena(length, second=False)
+    made = new_arena(length, second=False)
     head = NOTHING
     for position in range(length):
-        cell = new_start(arena.node, arena.second, arena.used, (position << MARK_BITS) | 1, position, 0)
-        arena.node[cell, REST] = head
+        cell = new_start(made, (position << MARK_BITS) | 1, window(position))
+        made.node[cell, REST] = head
         head = cell
     ladder = np.empty((length, earliest.WIDTH), dtype=np.int64)
-    earliest.add_rungs(arena.node, ladder, 0, length)
+    add_rungs(made.node, ladder, 0, length)
     for low in (0, 1, 17, 4_999, 9_998, 9_999):
         node, steps = head, 0
-        while arena.node[node, REST] != NOTHING:
-            rung, rest = int(ladder[node, earliest.RUNG]), int(arena.node[node, REST])
-            node, stop = next(
-                ((n, False) for n in (rung, rest) if alive(arena.node, arena.second, n, low, NO_LOW)), (node, True)
-            )
+        while made.node[node, REST] != NOTHING:
+            rung, rest = int(ladder[node, earliest.RUNG]), int(made.node[node, REST])
+            node, stop = next(((n, False) for n in (rung, rest) if alive(made, n, window(0, low))), (node, True))
             steps += 1
             if stop:
                 break
-        assert int(arena.node[node, STAMP]) == low
+        assert int(made.node[node, STAMP]) == low
         assert steps <= 3 * 14  # three times the logarithm

@@ -48,6 +48,22 @@ def test_a_small_file_is_answered_without_pandas(tmp_path):
     assert done.stdout.split() == ["1", "False"]
 
 
+#: Options that users name: a function has one argument for each.
+OF_USERS = {"api.py", "cli.py"}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=named)
+def test_a_function_can_be_seen_whole(path):
+    too_large = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef):
+            lines = (node.end_lineno or 0) - node.lineno + 1
+            arguments = [a.arg for a in node.args.args + node.args.kwonlyargs if a.arg not in ("self", "cls")]
+            if lines > 60 or (len(arguments) > 8 and named(path) not in OF_USERS):
+                too_large.append(f"{node.name}: {lines} lines, {len(arguments)} arguments")
+    assert not too_large
+
+
 @pytest.mark.parametrize("text", ["import ensue", "import ensue.cli", "import ensue.demo"])
 def test_importing_pulls_in_nothing_heavy(text):
     heavy = ["pyspark", "numba", "pandas", "polars", "pytest", "hypothesis"]

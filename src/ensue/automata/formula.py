@@ -107,6 +107,8 @@ class _Compiler:
                 return self._paired(Op.NEGATE, self._number(e.operand))
             case ast.Binary(operator="AND" | "OR"):
                 return self._joined(Op.AND if e.operator == "AND" else Op.OR, [self.place(e.left), self.place(e.right)])
+            case ast.Binary(operator="*" | "/") if self._is_part_of_duration(e):
+                raise NoInstruction(e, "fractions of durations")
             case ast.Binary(operator="/"):
                 left, right = (self._as_float(self._number(side)) for side in (e.left, e.right))
                 return self._add(Op.DIVIDE, left, right), Kind.FLOAT
@@ -134,7 +136,22 @@ class _Compiler:
                 return found if whole else (self._add(_ROUNDING[e.function], found), Kind.FLOAT)
             case ast.Call(function="sqrt", arguments=(argument,)):
                 return self._add(Op.ROOT, self._as_float(self._number(argument))), Kind.FLOAT
+        if isinstance(e, ast.Field | ast.Element):
+            raise NoInstruction(e, "fields and elements that two events decide on")
         raise NoInstruction(e, f"{e.function}(...)" if isinstance(e, ast.Call) else "string operations")
+
+    def _is_part_of_duration(self, e: ast.Binary) -> bool:
+        """Whether a duration is multiplied by a float or divided by a number, which rounds to whole nanoseconds."""
+        found, *sides = (self._typing.infer(self._over_attributes(part)) for part in (e, e.left, e.right))
+        return (
+            found is not None
+            and found.kind is Kind.DURATION
+            and (e.operator == "/" or any(side is not None and side.kind is Kind.FLOAT for side in sides))
+        )
+
+    def _over_attributes(self, e: ast.Expression) -> ast.Expression:
+        """The part with what each register holds in its place."""
+        return ast.replaced(e, lambda p: self._stored[r] if (r := register_of(p)) is not None else None)
 
     def _alone(self, e: ast.Expression) -> _Placed:
         """Places a part that uses no register: a constant, or a column of the event."""
@@ -193,7 +210,7 @@ def kind_of(e: ast.Expression, typing: Typing) -> Kind:
     found = typing.infer(e)
     if found is None:
         return Kind.FLOAT  # without a schema, nothing is run and nothing is refused for its type
-    if found.kind is Kind.OTHER or pa.types.is_uint64(found.arrow):
+    if found.kind.nested or pa.types.is_uint64(found.arrow):
         raise NoInstruction(e, f"values of type {found}")
     if typing.has_long_decimals(e):
         raise NoInstruction(e, "decimals of more than 15 digits")

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from ensue.columns.comparing import as_ticks, largest
 from ensue.columns.conversions import as_floats, kind_of, nearest_floats
 from ensue.columns.raw_arrays import Floats, Integers, Mask, Numbers, Value, array_of, as_array, missing, nulls, raw
+from ensue.columns.rounding import half_away_from_zero
 from ensue.data.schema import Kind
 from ensue.language.ast import NANOSECONDS
 from ensue.logic.functions import UNITS
@@ -131,6 +132,8 @@ def _size(numbers: Numbers) -> Numbers:
 
 def _of_times(symbol: str, left: Value, right: Value) -> pa.Array:
     """Times are computed in nanoseconds of 64 bits: what does not fit them has no result."""
+    if symbol in "*/" and not _is_exact_in_integers(symbol, left, right):
+        return _part_of_duration(symbol, left, right)
     if symbol == "/":
         floats = _nanoseconds(left), _nanoseconds(right)
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -143,6 +146,28 @@ def _of_times(symbol: str, left: Value, right: Value) -> pa.Array:
         near = a.astype(np.float64) * unit * b.astype(np.float64)
         return _fitting(_wrapped(np.multiply, a, b), near, missing(left, right), length.type)
     return _sum(symbol, left, right)
+
+
+def _is_exact_in_integers(symbol: str, left: Value, right: Value) -> bool:
+    """Whether two durations are divided, or a duration is multiplied by an integer."""
+    if symbol == "/":
+        return kind_of(right) is Kind.DURATION
+    return _is_integer(left) or _is_integer(right)
+
+
+def _part_of_duration(symbol: str, left: Value, right: Value) -> pa.Array:
+    """A duration times a float, or over a number: computed with floats, and rounded to whole nanoseconds."""
+    a, b = (_nanoseconds(v) if kind_of(v) is Kind.DURATION else raw(as_floats(v)) for v in (left, right))
+    with np.errstate(all="ignore"):
+        near = np.multiply(a, b) if symbol == "*" else np.divide(a, b)
+    fits = np.abs(near) < 2.0**63  # not of NaN
+    null = missing(left, right)
+    if symbol == "/":
+        null = _with_zeros(null, b)
+    whole = half_away_from_zero(np.where(fits, near, 0.0)).astype(np.int64)
+    return _known_where(
+        fits | (near == -(2.0**63)), np.where(near == -(2.0**63), -(2**63), whole), null, pa.duration("ns")
+    )
 
 
 def _sum(symbol: str, left: Value, right: Value) -> pa.Array:

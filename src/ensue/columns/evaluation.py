@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ensue.columns import nested_values
 from ensue.columns.arithmetic import calculate, negative
 from ensue.columns.comparing import compare
 from ensue.columns.conversions import plain
@@ -105,6 +106,10 @@ class _Evaluation:
 
     def _computed(self, e: ast.Expression) -> Value:
         match e:
+            case ast.Field(name=name):
+                return self._applied(lambda structs: plain(nested_values.field(structs, name)), e.of)
+            case ast.Element():
+                return self._applied(lambda of, index: plain(nested_values.element(of, index)), e.of, e.index)
             case ast.Unary(operator="NOT"):
                 return self._applied(lambda v: pc.invert(_boolean(v)), e.operand)
             case ast.Unary():

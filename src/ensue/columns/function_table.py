@@ -8,9 +8,9 @@ from collections.abc import Callable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ensue.columns import choice_functions, number_functions, text_functions, time_functions
+from ensue.columns import choice_functions, nested_values, number_functions, text_functions, time_functions
 from ensue.columns.raw_arrays import Value, nulls
-from ensue.data.schema import value_type
+from ensue.data.schema import is_list, value_type
 from ensue.logic.functions import FUNCTIONS
 
 
@@ -23,6 +23,11 @@ def _strict(name: str, compute: Callable[..., Value]) -> Callable[..., Value]:
         return compute(*values)
 
     return apply
+
+
+def _of_lists_or(of_texts: Callable[..., Value], of_lists: Callable[..., Value]) -> Callable[..., Value]:
+    """A function that texts and lists both have."""
+    return lambda first, *others: (of_lists if is_list(first.type) else of_texts)(first, *others)
 
 
 _of_floats = number_functions.of_floats
@@ -44,7 +49,7 @@ _STRICT: dict[str, Callable[..., Value]] = {
     "sign": number_functions.sign,
     "floor": _rounding(pc.floor),
     "ceil": _rounding(pc.ceil),
-    "round": _rounding(number_functions.half_away_from_zero),
+    "round": _rounding(number_functions.nearest),
     "sqrt": _of_floats(pc.sqrt),
     "exp": _of_floats(pc.exp),
     "ln": _of_floats(pc.ln),
@@ -62,12 +67,12 @@ _STRICT: dict[str, Callable[..., Value]] = {
     # strings
     "lower": pc.utf8_lower,
     "upper": pc.utf8_upper,
-    "length": text_functions.length,
+    "length": _of_lists_or(text_functions.length, nested_values.length),
     "trim": text_functions.trim,
     "substr": text_functions.substr,
     "concat": text_functions.concat,
     "replace": text_functions.replace,
-    "contains": text_functions.contains,
+    "contains": _of_lists_or(text_functions.contains, nested_values.contains),
     "starts_with": text_functions.starts_with,
     "ends_with": text_functions.ends_with,
     # times, in the zone of their column

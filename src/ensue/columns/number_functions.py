@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from ensue.columns.arithmetic import calculate
 from ensue.columns.conversions import as_floats
 from ensue.columns.raw_arrays import Floats, Mask, Value, array_of, missing, raw
+from ensue.columns.rounding import half_away_from_zero
 
 _is = pa.types
 
@@ -72,13 +73,9 @@ def rounding(kernel: Callable[[Value], pa.Array]) -> Callable[[Value], pa.Array]
     return apply
 
 
-def half_away_from_zero(value: Value) -> pa.Array:
-    """The nearest whole number. A float minus its whole part is exact, and so is the comparison with a half."""
-    floats: Floats = raw(value)
-    whole = np.trunc(floats)
-    with np.errstate(invalid="ignore"):
-        further = np.abs(floats - whole) >= 0.5
-    return array_of(np.where(further, whole + np.copysign(1.0, floats), whole), missing(value), pa.float64())
+def nearest(value: Value) -> pa.Array:
+    """The nearest whole number, halves away from zero."""
+    return array_of(half_away_from_zero(raw(value)), missing(value), pa.float64())
 
 
 def times_factor(factor: float) -> Callable[[Value], pa.Array]:

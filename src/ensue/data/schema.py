@@ -20,11 +20,17 @@ class Kind(StrEnum):
     STRING = "string"
     TIMESTAMP = "timestamp"
     DURATION = "duration"
+    LIST = "list"
     OTHER = "other"
 
     @property
     def numeric(self) -> bool:
         return self in (Kind.INTEGER, Kind.FLOAT)
+
+    @property
+    def nested(self) -> bool:
+        """Whether its values are made of others: they have fields or elements, but no order and no equality."""
+        return self in (Kind.LIST, Kind.OTHER)
 
 
 @dataclass(frozen=True)
@@ -35,7 +41,7 @@ class ValueType:
     arrow: pa.DataType
 
     def __str__(self) -> str:
-        return str(self.kind) if self.kind is not Kind.OTHER else str(self.arrow)
+        return str(self.arrow) if self.kind.nested else str(self.kind)
 
 
 BOOLEAN = ValueType(Kind.BOOLEAN, pa.bool_())
@@ -76,7 +82,14 @@ def _kind(arrow: pa.DataType) -> Kind:
         return Kind.TIMESTAMP
     if is_.is_duration(arrow):
         return Kind.DURATION
-    return Kind.OTHER
+    return Kind.LIST if is_list(arrow) else Kind.OTHER
+
+
+def is_list(arrow: pa.DataType) -> bool:
+    """Whether the values of the Arrow type are lists, stored in whatever way."""
+    is_ = pa.types
+    views = is_.is_list_view(arrow) or is_.is_large_list_view(arrow)
+    return bool(is_.is_list(arrow) or is_.is_large_list(arrow) or is_.is_fixed_size_list(arrow) or views)
 
 
 @dataclass(frozen=True)

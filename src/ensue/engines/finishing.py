@@ -64,7 +64,8 @@ def _chosen(found: ComplexEvents, selector: ast.Selector | None) -> ComplexEvent
 
 def _each_once(found: ComplexEvents) -> ComplexEvents:
     from ensue.kernels.select import find_distinct  # numba is loaded where it is used
+    from ensue.kernels.stepping import Output
 
     first = np.empty(len(found), dtype=np.bool_)
-    find_distinct(found.start, found.end, found.offset, found.position, found.mark, first)
+    find_distinct(Output(found.start, found.end, found.offset, found.position, found.mark), first)
     return found if bool(first.all()) else found.in_order(np.flatnonzero(first))

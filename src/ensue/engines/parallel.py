@@ -20,8 +20,8 @@ from ensue.data.complex_events import ComplexEvents, concatenated
 from ensue.data.events import EventStream
 from ensue.engines.collected import Collected
 from ensue.kernels.delivery import delivery_of
-from ensue.kernels.evaluate import Batch
 from ensue.kernels.runner import Evaluator, Reader, evaluator_of
+from ensue.kernels.stepping import Batch
 from ensue.language import ast
 from ensue.plan import Plan
 from ensue.plan.reach import Reach, reach_of

@@ -11,7 +11,7 @@ latest start in the node, and no list has a later start behind its head, so that
 skipped without being visited. Left sides of groups are lists of cells: an enumeration takes at most two steps to the
 next complex event's event, whatever the size of the set.
 
-Two kinds more are for runs with registers (`ordered.py`):
+Two kinds more are for runs with registers (`value_trees.py`):
 
     fork    left,  right, stamp, FORK      those of `left`, then those of `right`, in whatever order they start
     tree    left,  right, stamp, list      a node of an ordered tree: those of `left`, of its own list, of `right`
@@ -24,9 +24,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
-from ensue.kernels.jit import at, kernel
+from ensue.kernels.jit import at, inlined, inner, kernel
 
 NOTHING = -1
 GROUP = -1
@@ -80,120 +79,112 @@ def grown(arena: Arena, capacity: int) -> Arena:
     return larger
 
 
-# The functions below take the arrays themselves: an array that is read out of a tuple in a hot loop is counted up and
-# down at every access, which costs more than the work (measured: three and a half times the time of an event).
+class Window(NamedTuple):
+    """At an event: the stamps of a run that starts there, and the earliest stamps that are inside the window."""
+
+    stamp: int
+    second: int  # the other stamp, of a query with a window in events and one in time
+    low: int
+    low_second: int
 
 
-@njit(cache=True, nogil=True, inline="always")
-def alive(nodes: Any, seconds: Any, node: int, low: int, low_second: int) -> bool:
+@inlined
+def alive(arena: Arena, node: int, window: Window) -> bool:
     """Whether the node holds a complex event that starts inside the window."""
-    return nodes[at(node), STAMP] >= low and (len(seconds) == 1 or seconds[at(node)] >= low_second)
+    return arena.node[at(node), STAMP] >= window.low and (
+        len(arena.second) == 1 or arena.second[at(node)] >= window.low_second
+    )
 
 
-@njit(cache=True, nogil=True, inline="always")
-def starts_later(nodes: Any, seconds: Any, a: int, b: int) -> bool:
+@inlined
+def starts_later(arena: Arena, a: int, b: int) -> bool:
     """Whether the latest start of `a` is not before that of `b`; where times tie, the count of events decides."""
-    x, y = nodes[at(a), STAMP], nodes[at(b), STAMP]
-    return x > y or (x == y and (len(seconds) == 1 or seconds[a] >= seconds[b]))
+    x, y = arena.node[at(a), STAMP], arena.node[at(b), STAMP]
+    return x > y or (x == y and (len(arena.second) == 1 or arena.second[at(a)] >= arena.second[at(b)]))
 
 
-@njit(cache=True, nogil=True, inline="always")
-def new_start(nodes: Any, seconds: Any, used: Any, event: int, stamp: int, second: int) -> int:
+@inlined
+def _added(arena: Arena, child: int, rest: int, event: int) -> int:
+    """A new node, without its stamps."""
+    node: int = arena.used[USED]
+    arena.used[USED] = node + 1
+    arena.node[at(node), CHILD] = child
+    arena.node[at(node), REST] = rest
+    arena.node[at(node), EVENT] = event
+    return node
+
+
+@inlined
+def _stamped_as(arena: Arena, node: int, other: int) -> int:
+    """The node with the stamps of the other."""
+    arena.node[at(node), STAMP] = arena.node[at(other), STAMP]
+    if len(arena.second) > 1:
+        arena.second[at(node)] = arena.second[at(other)]
+    return node
+
+
+@inlined
+def new_start(arena: Arena, event: int, window: Window) -> int:
     """A run that starts at the event."""
-    node: int = used[USED]
-    used[USED] = node + 1
-    nodes[at(node), CHILD] = NOTHING
-    nodes[at(node), REST] = NOTHING
-    nodes[at(node), STAMP] = stamp
-    nodes[at(node), EVENT] = event
-    if len(seconds) > 1:
-        seconds[node] = second
+    node: int = _added(arena, NOTHING, NOTHING, event)
+    arena.node[at(node), STAMP] = window.stamp
+    if len(arena.second) > 1:
+        arena.second[at(node)] = window.second
     return node
 
 
-@njit(cache=True, nogil=True, inline="always")
-def new_cell(nodes: Any, seconds: Any, used: Any, child: int, event: int) -> int:
+@inlined
+def new_cell(arena: Arena, child: int, event: int) -> int:
     """The complex events of `child` extended with the event."""
-    node: int = used[USED]
-    used[USED] = node + 1
-    nodes[at(node), CHILD] = child
-    nodes[at(node), REST] = NOTHING
-    nodes[at(node), STAMP] = nodes[at(child), STAMP]
-    nodes[at(node), EVENT] = event
-    if len(seconds) > 1:
-        seconds[node] = seconds[child]
+    node: int = _stamped_as(arena, _added(arena, child, NOTHING, event), child)
     return node
 
 
-@kernel
-def _new_group(nodes: Any, seconds: Any, used: Any, left: int, rest: int) -> int:
-    node: int = used[USED]
-    used[USED] = node + 1
-    nodes[node, CHILD] = left
-    nodes[node, REST] = rest
-    nodes[node, STAMP] = nodes[left, STAMP]
-    nodes[node, EVENT] = GROUP
-    if len(seconds) > 1:
-        seconds[node] = seconds[left]
-    return node
-
-
-@kernel
-def _copied(nodes: Any, seconds: Any, used: Any, original: int, rest: int) -> int:
-    """The same cell or group in front of another list."""
-    node: int = used[USED]
-    used[USED] = node + 1
-    for part in (CHILD, STAMP, EVENT):
-        nodes[node, part] = nodes[original, part]
-    nodes[node, REST] = rest
-    if len(seconds) > 1:
-        seconds[node] = seconds[original]
-    return node
-
-
-@kernel
-def join(nodes: Any, seconds: Any, used: Any, groups: Any, a: int, b: int, merging: bool) -> int:
+@inner
+def join(arena: Arena, a: int, b: int, merging: bool) -> int:
     """The union of two disjoint lists, the later starts first.
 
     A list that is put in front becomes a group whatever it holds, so that the order of what the window holds does not
     depend on whether what it has left behind was collected already. With `merging`, cells are put in order one by one
     as groups are, so that the list stays a flat one that can be searched (`earliest.py`).
     """
+    nodes, groups = arena.node, arena.groups
     count = 0
     while True:
-        if not starts_later(nodes, seconds, a, b):
+        if not starts_later(arena, a, b):
             a, b = b, a
-        if not (merging or nodes[a, EVENT] == GROUP) or count == _MAX_GROUPS:
+        if not (merging or nodes[at(a), EVENT] == GROUP) or count == _MAX_GROUPS:
             break
-        groups[count] = a
+        groups[at(count)] = a
         count += 1
-        a = nodes[a, REST]
+        a = nodes[at(a), REST]
         if a == NOTHING:
             break
-    joined = b if a == NOTHING else _new_group(nodes, seconds, used, a, b)
-    for k in range(count - 1, -1, -1):
-        joined = _copied(nodes, seconds, used, groups[k], joined)
+    joined: int = b if a == NOTHING else _stamped_as(arena, _added(arena, a, b, GROUP), a)
+    for k in range(count - 1, -1, -1):  # the same cells or groups again, in front of another list
+        copied = groups[at(k)]
+        joined = _stamped_as(arena, _added(arena, nodes[at(copied), CHILD], joined, nodes[at(copied), EVENT]), copied)
     return joined
 
 
-@njit(cache=True, nogil=True, inline="always")
-def added_to(nodes: Any, seconds: Any, used: Any, groups: Any, list_: int, added: int, new: bool) -> int:
+@inlined
+def added_to(arena: Arena, list_: int, added: int, new: bool) -> int:
     """The union of a list and what is added; a new cell, to which nothing points yet, is put in front if it may be."""
-    if new and starts_later(nodes, seconds, added, list_):
-        nodes[added, REST] = list_
+    if new and starts_later(arena, added, list_):
+        arena.node[at(added), REST] = list_
         return added
-    joined: int = join(nodes, seconds, used, groups, list_, added, False)
+    joined: int = join(arena, list_, added, False)
     return joined
 
 
-@njit(cache=True, nogil=True, inline="always")
-def own_list(nodes: Any, node: int) -> int:
+@inlined
+def own_list(arena: Arena, node: int) -> int:
     """The list of a tree's node; NOTHING where it has none, and of every other node."""
-    event: int = nodes[at(node), EVENT]
+    event: int = arena.node[at(node), EVENT]
     return TREE - 1 - event if event < TREE else NOTHING
 
 
-@kernel
+@inner
 def renumber(slots: Any, place: Any) -> None:
     """Lets the slots point to where their nodes have gone."""
     for k in range(slots.shape[0]):
@@ -202,28 +193,38 @@ def renumber(slots: Any, place: Any) -> None:
                 slots[k, s] = place[slots[k, s]]
 
 
-@njit(cache=True, nogil=True)
-def collect(nodes: Any, seconds: Any, used: Any, values: Any, slots: Any, low: Any, low_second: Any) -> None:
+@kernel
+def collect(arena: Arena, slots: Any, low: Any, low_second: Any, place: Any) -> None:
     """Keeps the nodes that the slots reach inside their windows, in their order, and renumbers the slots.
 
-    `low[k]` and `low_second[k]` are the earliest starts that row `k` of the slots may still report.
+    `low[k]` and `low_second[k]` are the earliest starts that row `k` of the slots may still report. `place` is NOTHING
+    for each node; afterwards it says where each kept node has gone.
     """
-    count = used[USED]
-    row_of = np.full(count, NOTHING, dtype=np.int64)
     for k in range(slots.shape[0]):
+        window = Window(0, 0, low[k], low_second[k])
         for s in range(slots.shape[1]):
             node = slots[k, s]
-            if node != NOTHING and alive(nodes, seconds, node, low[k], low_second[k]):
-                row_of[node] = k
+            if node != NOTHING and alive(arena, node, window):
+                place[node] = k
             else:
                 slots[k, s] = NOTHING
-    for node in range(count - 1, -1, -1):
+    _reach(arena, low, low_second, place)
+    _close_ranks(arena, place)
+    renumber(slots, place)
+
+
+@inner
+def _reach(arena: Arena, low: Any, low_second: Any, row_of: Any) -> None:
+    """Says of each node that is reached which row of the slots reaches it, and cuts off what is outside its window."""
+    nodes = arena.node
+    for node in range(arena.used[USED] - 1, -1, -1):
         k = row_of[node]
         if k == NOTHING:
             continue
-        own = own_list(nodes, node)
+        window = Window(0, 0, low[k], low_second[k])
+        own = own_list(arena, node)
         if own != NOTHING:
-            if alive(nodes, seconds, own, low[k], low_second[k]):
+            if alive(arena, own, window):
                 row_of[own] = k
             else:
                 nodes[node, EVENT] = TREE
@@ -232,26 +233,31 @@ def collect(nodes: Any, seconds: Any, used: Any, values: Any, slots: Any, low: A
             if old == NOTHING:
                 continue
             # A cell's or a group's child is as alive as itself.
-            if alive(nodes, seconds, old, low[k], low_second[k]):
+            if alive(arena, old, window):
                 row_of[old] = k
             else:
                 nodes[node, part] = NOTHING
-    place = row_of  # from here on: where a kept node has gone
+
+
+@inner
+def _close_ranks(arena: Arena, place: Any) -> None:
+    """Moves the nodes that are reached to the front; `place` says of each where it has gone."""
+    nodes, seconds, values = arena.node, arena.second, arena.values
     kept = 0
-    for node in range(count):
-        if row_of[node] == NOTHING:
+    for node in range(arena.used[USED]):
+        if place[node] == NOTHING:
             continue
+        own = own_list(arena, node)
         for part in (CHILD, REST):
             old = nodes[node, part]
             nodes[kept, part] = NOTHING if old == NOTHING else place[old]
-        own = own_list(nodes, node)
         nodes[kept, STAMP] = nodes[node, STAMP]
         nodes[kept, EVENT] = nodes[node, EVENT] if own == NOTHING else TREE - 1 - place[own]
         if len(seconds) > 1:
             seconds[kept] = seconds[node]
         if len(values) > 1:
-            values[kept] = values[node]
+            for r in range(values.shape[1]):
+                values[kept, r] = values[node, r]
         place[node] = kept
         kept += 1
-    used[USED] = kept
-    renumber(slots, place)
+    arena.used[USED] = kept

@@ -7,263 +7,130 @@ here: they are checks of the clock.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
-from ensue.kernels.arena import CHILD, EVENT, MARK_BITS, NOTHING, REST, STAMP, USED, Arena
-from ensue.kernels.clock_lists import NO_CHECK, NODES_A_MOVE, STOPPED, join, new_cell, new_start, passed, reset_in
-from ensue.kernels.clock_programs import ClockSteps
-from ensue.kernels.evaluate import (
-    CONSUME_ANY,
-    CONSUME_NONE,
+from ensue.kernels.arena import MARK_BITS, NOTHING, REST, STAMP, USED
+from ensue.kernels.clock_enumeration import write_clock_matches
+from ensue.kernels.clock_lists import NO_CHECK, NODES_A_MOVE, STOPPED, join, new_cell, new_start, passed
+from ensue.kernels.clock_programs import CHECK, RESETS, WAITS, ClockSteps
+from ensue.kernels.jit import at, inlined, kernel
+from ensue.kernels.stepping import (
     CURSOR,
     DONE,
-    EPOCH,
-    MATCHES,
-    NEEDED,
+    FIRST_MOVE,
+    LAST_MOVE,
+    MARK,
     NEEDS_NODES,
-    NEEDS_OUTPUT,
     NEEDS_PROGRAM,
-    NEEDS_STACK,
-    NO_CHANGE,
-    POSITIONS,
     REPORTED,
-    REPORTING,
-    STACKED,
+    SLOT,
+    SOURCE,
     UNKNOWN,
     Batch,
-    Output,
-    Partitions,
+    Event,
     Rules,
+    State,
     Tables,
-    restart,
-    write,
+    consumed,
+    end_of,
+    ends_here,
+    has_room,
+    next_event,
+    settle,
 )
-from ensue.kernels.jit import kernel
-from ensue.kernels.register_steps import Columns
 from ensue.kernels.waiting_lists import queued, ripe
 
 
-class ClockStack(NamedTuple):
-    """The enumeration's own memory: lists still to visit, and the events of the complex event so far."""
-
-    node: Any  # int64[]
-    depth: Any
-    low: Any  # the earliest reset of what is still to be visited of the list
-    path: Any
-
-
 @kernel
-def advance(
-    tables: Tables,
-    steps: ClockSteps,
-    arena: Arena,
-    partitions: Partitions,
-    scratch: Any,
-    stack: ClockStack,
-    output: Output,
-    progress: Any,
-    batch: Batch,
-    rules: Rules,
-    report_from: int,
-) -> int:
+def advance(tables: Tables, batch: Batch, rules: Rules, state: State, steps: ClockSteps) -> int:
     """Steps from the cursor to the end of the batch, or to where something is missing."""
-    program, after, width, first_move = tables.program, tables.after, tables.width, tables.first_move
-    move_slot, move_source, move_mark = tables.move_slot, tables.move_source, tables.move_mark
-    first_report = tables.first_report
-    move_check, move_resets = steps.move_check, steps.move_resets
-    nodes, bounds, used, entries = arena.node, arena.second, arena.used, arena.groups
-    configuration, slots, epoch = partitions.configuration, partitions.slots, partitions.epoch
-    move_waits, lower = steps.move_waits, steps.lower
-    classes, keys, times = batch.classes, batch.partitions, batch.times
-    least, greatest = batch.columns.least, batch.columns.greatest
-    positions, base, sparse = batch.positions, batch.base, len(batch.positions) > 0
-    keyed, share, share_mask, consume = rules.keyed, rules.share, rules.share_mask, rules.consume
-    total = len(classes)
-    i = progress[CURSOR]
-    while i < total:
-        k = keys[i] if keyed else 0
-        if k & share_mask != share:
-            i += 1
-            continue
-        if consume == CONSUME_ANY and epoch[k] != progress[EPOCH]:
-            restart(configuration, slots, k)
-            epoch[k] = progress[EPOCH]
-        p = program[configuration[k], classes[i]]
-        if p == NO_CHANGE:
-            i += 1
-            continue
+    progress, used = state.progress, state.arena.used
+    row, status = progress[CURSOR], DONE
+    while True:
+        event = next_event(tables, batch, rules, state, row)
+        row, p = event.row, event.program
+        if row == len(batch.classes):
+            break
         if p == UNKNOWN:
-            progress[CURSOR] = i
-            return NEEDS_PROGRAM
-        first, last = first_move[p], first_move[p + 1]
-        if used[USED] + (last - first) * NODES_A_MOVE > len(nodes):
-            progress[NEEDED] = (last - first) * NODES_A_MOVE
-            progress[CURSOR] = i
-            return NEEDS_NODES
-        position = positions[i] if sparse else base + i
-        if first_report[p + 1] > first_report[p] and position >= report_from:
-            status: int = _report(
-                tables,
-                steps,
-                slots,
-                k,
-                nodes,
-                bounds,
-                stack,
-                output,
-                progress,
-                batch.columns,
-                rules.limit,
-                p,
-                i,
-                position,
-            )
+            status = NEEDS_PROGRAM
+            break
+        if not has_room(tables, state, event, NODES_A_MOVE):
+            status = NEEDS_NODES
+            break
+        if ends_here(tables, batch, event):
+            end = end_of(tables, state.partitions, event)
+            status = write_clock_matches(state, steps, end, batch.columns, event.row, rules.limit)
             if status != DONE:
-                progress[CURSOR] = i
-                return status
-        if consume != CONSUME_NONE and progress[REPORTED] > 0:
-            if consume == CONSUME_ANY:
-                progress[EPOCH] += 1
-            restart(configuration, slots, k)
-            epoch[k] = progress[EPOCH]
-        else:
+                break
+        if not consumed(rules, state, event.partition):
             fresh = used[USED]
-            previous = NOTHING
-            for m in range(first, last):
-                slot, source, mark, check = move_slot[m], move_source[m], move_mark[m], move_check[m]
-                resets = move_resets[m] != 0
-                if slot != previous:
-                    scratch[slot] = NOTHING
-                    previous = slot
-                event = (position << MARK_BITS) | mark
-                if source < 0:
-                    added = new_start(nodes, bounds, used, event, times[i] if resets else STOPPED)
-                elif lower:
-                    added = slots[k, source]
-                    if added != NOTHING and check >= 0:
-                        added = ripe(nodes, bounds, added, greatest[check, i])
-                    if added == NOTHING:
-                        continue
-                    if mark != 0:
-                        stamp = times[i] if resets else STOPPED
-                        added = new_cell(nodes, bounds, used, added, event, NO_CHECK, False, stamp)
-                else:
-                    added = slots[k, source]
-                    bound = least[check, i] if check >= 0 else NO_CHECK
-                    if added == NOTHING or nodes[added, STAMP] < bound:
-                        continue
-                    if mark != 0:
-                        stamp = times[i] if resets else nodes[added, STAMP]
-                        added = new_cell(nodes, bounds, used, added, event, bound, resets, stamp)
-                    elif resets or check >= 0:
-                        added = passed(nodes, bounds, used, entries, added, bound, resets, times[i])
-                before = scratch[slot]
-                if lower and move_waits[m] != 0 and added >= fresh:
-                    nodes[added, REST] = before
-                elif before != NOTHING:
-                    added = join(nodes, bounds, used, entries, before, added, fresh)
-                scratch[slot] = added
-            previous = NOTHING
-            for m in range(first, last):
-                slot = move_slot[m]
-                if slot != previous:
-                    if lower and move_waits[m] != 0 and scratch[slot] >= fresh:
-                        queued(nodes, bounds, scratch[slot], fresh)
-                    slots[k, slot] = scratch[slot]
-                    previous = slot
-            if configuration[k] != after[p]:
-                configuration[k] = after[p]
-                slots[k, width[p] :] = NOTHING
+            _extend(tables, steps, state, batch, event)
+            if steps.lower:
+                _queue(tables, steps, state, event, fresh)
+            settle(tables, state, event)
         progress[REPORTED] = 0
-        i += 1
-    progress[CURSOR] = i
-    return DONE
-
-
-@kernel
-def _report(
-    tables: Tables,
-    steps: ClockSteps,
-    slots: Any,
-    k: int,
-    nodes: Any,
-    bounds: Any,
-    stack: ClockStack,
-    output: Output,
-    progress: Any,
-    columns: Columns,
-    limit: int,
-    p: int,
-    i: int,
-    position: int,
-) -> int:
-    """Writes every complex event that ends here; resumes an enumeration that was cut short.
-
-    Every node that is visited holds a run whose clock was reset at `low` or later, so no step is in vain. Where there
-    is no room, what was to be visited next is put back on the stack.
-    """
-    first = tables.first_report[p]
-    reports = tables.first_report[p + 1] - first
-    pending, pending_depth, pending_low, path = stack.node, stack.depth, stack.low, stack.path
-    start, end, offset, marked, mark = output.start, output.end, output.offset, output.position, output.mark
-    lower = steps.lower
-    reporting, stacked, reported = progress[REPORTING], progress[STACKED], progress[REPORTED]
-    match, place = progress[MATCHES], progress[POSITIONS]
-    status = DONE
-    while status == DONE:
-        if stacked == 0:
-            if reporting == reports or (limit > 0 and reported == limit):
-                reporting = 0
-                break
-            source, check = tables.report_source[first + reporting], steps.report_check[first + reporting]
-            path[0] = (position << MARK_BITS) | tables.report_mark[first + reporting]
-            if source >= 0:
-                node = slots[k, source]
-                low = NO_CHECK
-                if check >= 0 and not lower:
-                    low = columns.least[check, i]
-                elif check >= 0 and node != NOTHING:
-                    node = ripe(nodes, bounds, node, columns.greatest[check, i])
-                if node != NOTHING and nodes[node, STAMP] >= low:
-                    pending[0], pending_depth[0], pending_low[0] = node, 1, low
-                    stacked = 1
-            elif match < len(start) and place < len(marked):
-                match, place = write(path, start, end, offset, marked, mark, match, place, 0, position)
-                reported += 1
-            else:
-                status = NEEDS_OUTPUT
-                break
-            reporting += 1
-            continue
-        stacked -= 1
-        node, depth, low = pending[stacked], pending_depth[stacked], pending_low[stacked]
-        while True:
-            event, child, rest = nodes[node, EVENT], nodes[node, CHILD], nodes[node, REST]
-            if child == NOTHING and (match == len(start) or place + depth >= len(marked)):
-                status = NEEDS_OUTPUT
-            elif stacked + 2 > len(pending) or depth + 2 > len(path):
-                status = NEEDS_STACK
-            if status != DONE:
-                pending[stacked], pending_depth[stacked], pending_low[stacked] = node, depth, low
-                stacked += 1
-                break
-            if rest != NOTHING and nodes[rest, STAMP] >= low:
-                pending[stacked], pending_depth[stacked], pending_low[stacked] = rest, depth, low
-                stacked += 1
-            if event >= 0:
-                path[depth] = event
-                if child == NOTHING:
-                    match, place = write(path, start, end, offset, marked, mark, match, place, depth, position)
-                    reported += 1
-                    if limit > 0 and reported == limit:
-                        stacked = 0
-                    break
-                depth += 1
-            if child < NOTHING:
-                child, low = reset_in(child), bounds[node]
-            elif not lower:
-                low = max(low, bounds[node])
-            node = child
-    progress[REPORTING], progress[STACKED], progress[REPORTED] = reporting, stacked, reported
-    progress[MATCHES], progress[POSITIONS] = match, place
+        row += 1
+    progress[CURSOR] = row
     return status
+
+
+@inlined
+def _extend(tables: Tables, steps: ClockSteps, state: State, batch: Batch, event: Event) -> None:
+    """Extends and joins the partial matches as the program says, those that pass their checks."""
+    arena, scratch, p = state.arena, state.scratch, event.program
+    fresh = arena.used[USED]
+    previous = NOTHING
+    for m in range(tables.programs[at(p), FIRST_MOVE], tables.programs[at(p), LAST_MOVE]):
+        slot = tables.moves[at(m), SLOT]
+        if slot != previous:
+            scratch[at(slot)] = NOTHING
+            previous = slot
+        before = scratch[at(slot)]
+        added = _moved(tables, steps, state, batch, event, m)
+        if added == NOTHING:
+            continue
+        if steps.lower and steps.moves[at(m), WAITS] != 0 and added >= fresh:
+            arena.node[at(added), REST] = before
+        elif before != NOTHING:
+            added = join(arena, before, added, fresh)
+        scratch[at(slot)] = added
+
+
+@inlined
+def _moved(tables: Tables, steps: ClockSteps, state: State, batch: Batch, event: Event, m: int) -> int:
+    """What the move makes of the runs of its source that pass; NOTHING where none do."""
+    arena, row = state.arena, event.row
+    source, mark, check = tables.moves[at(m), SOURCE], tables.moves[at(m), MARK], steps.moves[at(m), CHECK]
+    resets = steps.moves[at(m), RESETS] != 0
+    marked = (event.position << MARK_BITS) | mark
+    added: int
+    if source < 0:
+        added = new_start(arena, marked, batch.times[at(row)] if resets else STOPPED)
+        return added
+    added = state.partitions.slots[at(event.partition), at(source)]
+    if steps.lower:
+        if added != NOTHING and check >= 0:
+            added = ripe(arena, added, batch.columns.greatest[at(check), at(row)])
+        if added != NOTHING and mark != 0:
+            stamp = batch.times[at(row)] if resets else STOPPED
+            added = new_cell(arena, added, marked, NO_CHECK, False, stamp)
+        return added
+    bound = batch.columns.least[at(check), at(row)] if check >= 0 else NO_CHECK
+    if added == NOTHING or arena.node[at(added), STAMP] < bound:
+        return NOTHING
+    if mark != 0:
+        stamp = batch.times[at(row)] if resets else arena.node[at(added), STAMP]
+        added = new_cell(arena, added, marked, bound, resets, stamp)
+    elif resets or check >= 0:
+        added = passed(arena, added, bound, resets, batch.times[at(row)])
+    return added
+
+
+@inlined
+def _queue(tables: Tables, steps: ClockSteps, state: State, event: Event, fresh: int) -> None:
+    """Makes queues of the lists whose first cells were made at this event, where the clock is still asked for."""
+    p = event.program
+    previous = NOTHING
+    for m in range(tables.programs[at(p), FIRST_MOVE], tables.programs[at(p), LAST_MOVE]):
+        slot = tables.moves[at(m), SLOT]
+        if slot != previous and steps.moves[at(m), WAITS] != 0 and state.scratch[at(slot)] >= fresh:
+            queued(state.arena, state.scratch[at(slot)], fresh)
+        previous = slot

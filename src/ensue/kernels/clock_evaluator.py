@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from ensue.automata.liveness import longest_time_checked
-from ensue.kernels import clock_advance, evaluate, waiting_lists
-from ensue.kernels.arena import NOTHING, Arena, new_arena
-from ensue.kernels.clock_advance import ClockStack
-from ensue.kernels.clock_lists import NO_CHECK, collect
+from ensue.kernels import clock_advance, stepping, waiting_lists
+from ensue.kernels.arena import NOTHING, USED, Arena, new_arena
+from ensue.kernels.clock_enumeration import ClockStack
+from ensue.kernels.clock_lists import NO_CHECK, STOPPED, collect
 from ensue.kernels.clock_programs import ClockPrograms
 from ensue.kernels.counting import Counts
-from ensue.kernels.evaluate import Batch
 from ensue.kernels.register_columns import longest_ticks
 from ensue.kernels.runner import FIRST_NODES, Evaluator
+from ensue.kernels.stepping import Batch, State
 
 
 class ClockEvaluator(Evaluator):
@@ -31,19 +31,13 @@ class ClockEvaluator(Evaluator):
         # The second stamp of a node, which only windows in events need, is what its kind of list needs.
         return new_arena(FIRST_NODES, second=True), self._clock
 
-    def _advance(self, batch: Batch, report_from: int, counts: Counts) -> int:
+    def _advance(self, batch: Batch, counts: Counts | None) -> int:
         status: int = clock_advance.advance(
             self.programs.tables(),
-            self._clock.steps,
-            self.arena,
-            self.partitions,
-            self._scratch,
-            self._pending,
-            self._output.arrays,
-            self.progress,
             batch,
             self.rules,
-            report_from,
+            State(self.arena, self.partitions, self._scratch, self.progress, self._pending, self._output.arrays),
+            self._clock.steps,
         )
         return status
 
@@ -52,13 +46,15 @@ class ClockEvaluator(Evaluator):
 
     def collect(self, position: int) -> None:
         """Keeps only what a run could still become a match with."""
-        if self.rules.consume == evaluate.CONSUME_ANY:
-            self.partitions.slots[self.partitions.epoch != self.progress[evaluate.EPOCH]] = NOTHING
+        if self.rules.consume == stepping.CONSUME_ANY:
+            self.partitions.slots[self.partitions.epoch != self.progress[stepping.EPOCH]] = NOTHING
         slots, arena = self.partitions.slots, self.arena
+        place = np.full(arena.used[USED], NOTHING, dtype=np.int64)
         if self._clock.steps.lower:
-            waiting_lists.collect(arena.node, arena.second, arena.used, slots)
+            waiting_lists.collect(arena, slots, place)
             return
-        collect(arena.node, arena.second, arena.used, slots, self._earliest()[self.partitions.configuration])
+        asked = np.full(arena.used[USED], STOPPED, dtype=np.int64)
+        collect(arena, slots, self._earliest()[self.partitions.configuration], asked, place)
 
     def _earliest(self) -> np.ndarray:
         """For each configuration and each of its slots: the earliest reset that something can still come of."""

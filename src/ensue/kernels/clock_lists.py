@@ -23,10 +23,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
-from ensue.kernels.arena import CHILD, EVENT, NOTHING, REST, STAMP, USED, renumber
-from ensue.kernels.jit import kernel
+from ensue.kernels.arena import CHILD, EVENT, NOTHING, REST, STAMP, USED, Arena, renumber
+from ensue.kernels.jit import at, inlined, inner, kernel
 
 LINK = -1
 LAST = -2
@@ -39,53 +38,52 @@ MOST_ENTRIES = 32
 NODES_A_MOVE = 2 * MOST_ENTRIES + 4
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def reset_in(child: int) -> int:
     """How a child is written whose runs have their clock reset; the same way back."""
     return -2 - child
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _new(
-    nodes: Any, bounds: Any, used: Any, child: int, rest: int, stamp: int, event: int, bound: int, resets: bool
-) -> int:
-    node: int = used[USED]
-    used[USED] = node + 1
-    nodes[node, CHILD] = reset_in(child) if resets else child
-    nodes[node, REST] = rest
-    nodes[node, STAMP] = stamp
-    nodes[node, EVENT] = event
-    bounds[node] = bound
+@inlined
+def _new(arena: Arena, child: int, rest: int, stamp: int, event: int, bound: int, resets: bool) -> int:
+    node: int = arena.used[USED]
+    arena.used[USED] = node + 1
+    arena.node[at(node), CHILD] = reset_in(child) if resets else child
+    arena.node[at(node), REST] = rest
+    arena.node[at(node), STAMP] = stamp
+    arena.node[at(node), EVENT] = event
+    arena.second[at(node)] = bound
     return node
 
 
-@njit(cache=True, nogil=True, inline="always")
-def new_start(nodes: Any, bounds: Any, used: Any, event: int, stamp: int) -> int:
+@inlined
+def new_start(arena: Arena, event: int, stamp: int) -> int:
     """A run that starts at the event."""
-    node: int = _new(nodes, bounds, used, NOTHING, NOTHING, stamp, event, NO_CHECK, False)
+    node: int = _new(arena, NOTHING, NOTHING, stamp, event, NO_CHECK, False)
     return node
 
 
-@njit(cache=True, nogil=True, inline="always")
-def new_cell(nodes: Any, bounds: Any, used: Any, child: int, event: int, bound: int, resets: bool, stamp: int) -> int:
+@inlined
+def new_cell(arena: Arena, child: int, event: int, bound: int, resets: bool, stamp: int) -> int:
     """Those complex events of `child` that pass the bound, of which there are some, extended with the event."""
-    node: int = _new(nodes, bounds, used, child, NOTHING, stamp, event, bound, resets)
+    node: int = _new(arena, child, NOTHING, stamp, event, bound, resets)
     return node
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _is_one(nodes: Any, node: int) -> bool:
+@inlined
+def _is_one(arena: Arena, node: int) -> bool:
     """Whether the node, with all that is behind it, can only be taken as a whole: as one entry of a list."""
-    event: int = nodes[node, EVENT]
-    return bool(event >= 0 or (event == LAST and nodes[node, REST] != NOTHING))
+    event: int = arena.node[at(node), EVENT]
+    return bool(event >= 0 or (event == LAST and arena.node[at(node), REST] != NOTHING))
 
 
-@kernel
-def _gated(nodes: Any, bounds: Any, used: Any, entry: int, bound: int, resets: bool, now: int, rest: int) -> int:
+@inner
+def _gated(arena: Arena, entry: int, bound: int, resets: bool, now: int, rest: int) -> int:
     """An entry of a list whose runs must pass the bound, as a link; -2 - node stands for a node that is taken whole.
 
     Two gates one after the other are one: what was reset in the inner one has passed the outer one altogether.
     """
+    nodes, bounds = arena.node, arena.second
     if entry < 0:
         left, inner, had_reset, stamp = reset_in(entry), NO_CHECK, False, nodes[reset_in(entry), STAMP]
     else:
@@ -94,17 +92,18 @@ def _gated(nodes: Any, bounds: Any, used: Any, entry: int, bound: int, resets: b
         left = reset_in(left) if had_reset else left
     if not had_reset:
         inner = max(inner, bound)
-    node: int = _new(nodes, bounds, used, left, rest, now if resets else stamp, LINK, inner, had_reset or resets)
+    node: int = _new(arena, left, rest, now if resets else stamp, LINK, inner, had_reset or resets)
     return node
 
 
-@kernel
-def passed(nodes: Any, bounds: Any, used: Any, entries: Any, list_: int, bound: int, resets: bool, now: int) -> int:
+@inner
+def passed(arena: Arena, list_: int, bound: int, resets: bool, now: int) -> int:
     """The runs of a list that pass the bound, of which there are some; with `resets`, their clock is reset now."""
+    nodes, entries = arena.node, arena.groups
     count, node = 0, list_
     while node != NOTHING and nodes[node, STAMP] >= bound:
         first_of_two = count == 0 and nodes[node, EVENT] == LAST
-        if (_is_one(nodes, node) and not first_of_two) or count == MOST_ENTRIES - 1:
+        if (_is_one(arena, node) and not first_of_two) or count == MOST_ENTRIES - 1:
             entries[count] = reset_in(node)
             count += 1
             break
@@ -120,42 +119,43 @@ def passed(nodes: Any, bounds: Any, used: Any, entries: Any, list_: int, bound: 
         # All are equal then, and those behind the first become one entry. The one that came last is put first: it is
         # the one with the shortest way to a cell.
         for k in range(1, count):
-            made = _gated(nodes, bounds, used, entries[k], bound, True, now, made)
+            made = _gated(arena, entries[k], bound, True, now, made)
             nodes[made, EVENT] = LAST
         count = 1
     for k in range(count - 1, -1, -1):
-        made = _gated(nodes, bounds, used, entries[k], bound, resets, now, made)
+        made = _gated(arena, entries[k], bound, resets, now, made)
     return made
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _may_precede(nodes: Any, node: int, rest: int, fresh: int) -> bool:
+@inlined
+def _may_precede(arena: Arena, node: int, rest: int, fresh: int) -> bool:
     """Whether `rest` may be put behind the node itself: it was made at this event and nothing points to it yet."""
-    return bool(node >= fresh and nodes[node, REST] == NOTHING and rest < node)
+    return bool(node >= fresh and arena.node[at(node), REST] == NOTHING and rest < node)
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _put_behind(nodes: Any, node: int, rest: int) -> None:
-    nodes[node, REST] = rest
-    if nodes[node, EVENT] < 0:
-        nodes[node, EVENT] = LAST
+@inlined
+def _put_behind(arena: Arena, node: int, rest: int) -> None:
+    arena.node[at(node), REST] = rest
+    if arena.node[at(node), EVENT] < 0:
+        arena.node[at(node), EVENT] = LAST
 
 
-@kernel
-def join(nodes: Any, bounds: Any, used: Any, entries: Any, a: int, b: int, fresh: int) -> int:
+@inner
+def join(arena: Arena, a: int, b: int, fresh: int) -> int:
     """The union of two disjoint lists; what was made at this event has a number from `fresh` on."""
+    nodes, entries = arena.node, arena.groups
     x, y = nodes[a, STAMP], nodes[b, STAMP]
-    if y > x or (y == x and _may_precede(nodes, b, a, fresh)):
+    if y > x or (y == x and _may_precede(arena, b, a, fresh)):
         a, b = b, a
-    if _may_precede(nodes, a, b, fresh):
-        _put_behind(nodes, a, b)
+    if _may_precede(arena, a, b, fresh):
+        _put_behind(arena, a, b)
         return a
     # The entries of `a` that are later than all of `b`, which becomes one entry with all that is not.
     stamp = nodes[b, STAMP]
     count, node = 0, a
     while node != NOTHING and (count == 0 or nodes[node, STAMP] > stamp):
         first_of_two = count == 0 and nodes[node, EVENT] == LAST
-        if (_is_one(nodes, node) and not first_of_two) or count == MOST_ENTRIES - 1:
+        if (_is_one(arena, node) and not first_of_two) or count == MOST_ENTRIES - 1:
             entries[count] = reset_in(node)
             count += 1
             node = NOTHING
@@ -167,53 +167,68 @@ def join(nodes: Any, bounds: Any, used: Any, entries: Any, a: int, b: int, fresh
             entries[count] = reset_in(node)
             count += 1
             node = NOTHING
-    if _may_precede(nodes, b, node, fresh):
-        _put_behind(nodes, b, node)
+    if _may_precede(arena, b, node, fresh):
+        _put_behind(arena, b, node)
     elif node != NOTHING or (nodes[b, EVENT] == LINK and nodes[b, REST] != NOTHING):
-        b = _new(nodes, bounds, used, b, node, stamp, LAST, NO_CHECK, False)
+        b = _new(arena, b, node, stamp, LAST, NO_CHECK, False)
     for k in range(count - 1, -1, -1):
-        b = _gated(nodes, bounds, used, entries[k], NO_CHECK, False, 0, b)
+        b = _gated(arena, entries[k], NO_CHECK, False, 0, b)
     return b
 
 
-@njit(cache=True, nogil=True)
-def collect(nodes: Any, bounds: Any, used: Any, slots: Any, low: Any) -> None:
+@kernel
+def collect(arena: Arena, slots: Any, low: Any, asked: Any, place: Any) -> None:
     """Keeps the nodes that the slots reach, in their order, and renumbers the slots.
 
-    `low[k, s]` is the earliest reset that anything can still come of in slot `s` of row `k`.
+    `low[k, s]` is the earliest reset that anything can still come of in slot `s` of row `k`. For each node `asked` is
+    STOPPED and `place` is NOTHING; afterwards `place` says where each kept node has gone.
     """
-    count = used[USED]
-    unreached = STOPPED
-    asked = np.full(count, unreached, dtype=np.int64)  # of each node the earliest reset that counts
-    reached = np.zeros(count, dtype=np.bool_)
     for k in range(slots.shape[0]):
         for s in range(slots.shape[1]):
             node = slots[k, s]
-            if node != NOTHING and nodes[node, STAMP] >= low[k, s]:
-                asked[node] = min(asked[node], low[k, s])
-                reached[node] = True
+            if node != NOTHING and arena.node[node, STAMP] >= low[k, s]:
+                _note(asked, place, node, low[k, s])
             else:
                 slots[k, s] = NOTHING
-    for node in range(count - 1, -1, -1):
-        if not reached[node]:
+    _reach(arena, asked, place)
+    _close_ranks(arena, place)
+    renumber(slots, place)
+
+
+@inlined
+def _note(asked: Any, place: Any, node: int, low: int) -> None:
+    """Notes that the node is reached, by what still counts if its clock was reset at `low` or later."""
+    asked[node] = min(asked[node], low)
+    place[node] = 0
+
+
+@inner
+def _reach(arena: Arena, asked: Any, place: Any) -> None:
+    """Says of each node whether it is reached and the earliest reset that counts; cuts off what is too early."""
+    nodes, bounds = arena.node, arena.second
+    for node in range(arena.used[USED] - 1, -1, -1):
+        if place[node] == NOTHING:
             continue
         rest, child = nodes[node, REST], nodes[node, CHILD]
         if rest != NOTHING:
             if nodes[rest, STAMP] >= asked[node]:
-                asked[rest] = min(asked[rest], asked[node])
-                reached[rest] = True
+                _note(asked, place, rest, asked[node])
             else:
                 nodes[node, REST] = NOTHING
         if child != NOTHING:
             below = max(asked[node], bounds[node])
             if child < NOTHING:
                 child, below = reset_in(child), bounds[node]
-            asked[child] = min(asked[child], below)
-            reached[child] = True
-    place = asked  # from here on: where a kept node has gone
+            _note(asked, place, child, below)
+
+
+@inner
+def _close_ranks(arena: Arena, place: Any) -> None:
+    """Moves the nodes that are reached to the front; `place` says of each where it has gone."""
+    nodes, bounds = arena.node, arena.second
     kept = 0
-    for node in range(count):
-        if not reached[node]:
+    for node in range(arena.used[USED]):
+        if place[node] == NOTHING:
             continue
         rest, child = nodes[node, REST], nodes[node, CHILD]
         nodes[kept, REST] = NOTHING if rest == NOTHING else place[rest]
@@ -226,5 +241,4 @@ def collect(nodes: Any, bounds: Any, used: Any, slots: Any, low: Any) -> None:
         bounds[kept] = bounds[node]
         place[node] = kept
         kept += 1
-    used[USED] = kept
-    renumber(slots, place)
+    arena.used[USED] = kept

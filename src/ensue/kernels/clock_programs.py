@@ -10,16 +10,18 @@ from ensue.automata.liveness import register_liveness
 from ensue.automata.model import Automaton
 from ensue.automata.registers import Actions, conditions_of, writes_of
 from ensue.automata.timing.one_clock import has_lower_bounds
-from ensue.kernels.growing import Growing
+from ensue.kernels.growing import GrowingTable
+
+# The columns of the tables of moves and of reports: the column of the batch that a move or a report is checked by, -1
+# for none; whether a move resets the clock, and whether the clock is asked for after it.
+CHECK, RESETS, WAITS = range(3)
 
 
 class ClockSteps(NamedTuple):
-    """Beside the arrays of `evaluate.Tables`: the column of the check that a move or a report makes, -1 for none."""
+    """What programs do with the clock, beside `stepping.Tables`."""
 
-    move_check: Any  # int32[moves]
-    move_resets: Any  # int32[moves]: whether the clock is reset
-    move_waits: Any  # int32[moves]: whether the clock is asked for after it
-    report_check: Any  # int32[reports]
+    moves: Any  # int32[moves, 3]
+    reports: Any  # int32[reports, 1]
     lower: bool  # whether what is asked for are lower bounds
 
 
@@ -36,20 +38,17 @@ class ClockPrograms:
         self.reset()
 
     def reset(self) -> None:
-        self._moves, self._moves_reset, self._moves_wait, self._reports = (Growing() for _ in range(4))
+        self._moves, self._reports = GrowingTable(3), GrowingTable(1)
 
     @property
     def steps(self) -> ClockSteps:
-        moves = (self._moves.view(), self._moves_reset.view(), self._moves_wait.view())
-        return ClockSteps(*moves, self._reports.view(), self._lower)
+        return ClockSteps(self._moves.view(), self._reports.view(), self._lower)
 
     def add(self, program: Program, before: Configuration) -> None:
         """Adds what a program asks; whatever it was made for."""
         for slot, moves in program.slots:
             waits = not self._waiting.isdisjoint(program.after[slot])
             for move in moves:
-                self._moves_wait.append(waits)
-                self._moves.append(self._check[move.action])
-                self._moves_reset.append(self._resets[move.action])
+                self._moves.append(self._check[move.action], self._resets[move.action], waits)
         for move in program.reported:
             self._reports.append(self._check[move.action])

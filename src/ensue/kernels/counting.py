@@ -11,8 +11,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ensue.kernels.arena import CHILD, EVENT, GROUP, MARK_MASK, NOTHING, REST, alive, own_list
-from ensue.kernels.jit import kernel
+from ensue.kernels.arena import (
+    CHILD,
+    EVENT,
+    GROUP,
+    MARK_MASK,
+    NOTHING,
+    REST,
+    USED,
+    Arena,
+    Window,
+    alive,
+    own_list,
+)
+from ensue.kernels.jit import inner
+from ensue.kernels.stepping import COUNTED, DONE, MARK, NEEDS_OUTPUT, NO_BOUND, REPORTED, SOURCE, End, State
 
 #: What one match takes in the output, and each event that it marks, in bytes.
 BYTES_A_MATCH, BYTES_AN_EVENT = 24, 10
@@ -31,77 +44,58 @@ class Counts(NamedTuple):
     visits: float
 
 
-NO_COUNTS = Counts(np.zeros((0, 2)), np.zeros(0), 0.0)
-
-
 def new_counts(visits: int) -> Counts:
     return Counts(np.zeros((0, 2)), np.zeros(TOTALS), float(visits))
 
 
-@kernel
-def count_paths(nodes: Any, seconds: Any, paths: Any, begin: int, end: int, low: int, low_second: int) -> None:
-    """Counts the paths from the nodes from `begin` up to `end`, inside the window; those before are counted."""
-    for node in range(begin, end):
-        if not alive(nodes, seconds, node, low, low_second):
-            continue  # nobody asks for it
-        event, child, rest = nodes[node, EVENT], nodes[node, CHILD], nodes[node, REST]
-        matches = marked = 0.0
-        if event >= 0 and child == NOTHING:
-            matches = 1.0
-        elif child != NOTHING and (event >= 0 or event == GROUP or alive(nodes, seconds, child, low, low_second)):
-            matches, marked = paths[child, 0], paths[child, 1]
-        if event >= 0 and event & MARK_MASK != 0:
-            marked += matches
-        own = own_list(nodes, node)
-        for part in (own, rest):
-            if part != NOTHING and alive(nodes, seconds, part, low, low_second):
-                matches += paths[part, 0]
-                marked += paths[part, 1]
-        paths[node, 0], paths[node, 1] = matches, marked
-
-
-@kernel
-def count_reports(
-    report_source: Any,
-    report_mark: Any,
-    first: int,
-    last: int,
-    slots: Any,
-    k: int,
-    nodes: Any,
-    seconds: Any,
-    counted: int,
-    used: int,
-    counts: Counts,
-    low: int,
-    low_second: int,
-    limit: int,
-) -> bool:
-    """Adds what the reports from `first` to `last` stand for. Gives whether any match ends here.
-
-    The nodes from `counted` up to `used` are counted first. With a limit for each end, events of matches are left out.
-    """
-    paths, totals = counts.paths, counts.totals
-    count_paths(nodes, seconds, paths, counted, used, low, low_second)
+@inner
+def count_matches(state: State, end: End, window: Window, limit: int, counts: Counts) -> int:
+    """Counts the complex events that end here; stops when it has visited as many nodes as it may."""
+    arena, progress, totals = state.arena, state.progress, counts.totals
+    # What a window leaves behind changes the counts of all nodes; without one, those of earlier nodes stay.
+    counted = progress[COUNTED] if window.low == NO_BOUND and window.low_second == NO_BOUND else 0
+    _count_paths(arena, window, counts.paths, counted)
     matches = marked = 0.0
-    for r in range(first, last):
-        source = report_source[r]
-        if source < 0:
-            here, below = 1.0, 0.0
-        elif slots[k, source] != NOTHING and alive(nodes, seconds, slots[k, source], low, low_second):
-            here, below = paths[slots[k, source], 0], paths[slots[k, source], 1]
-        else:
-            here, below = 0.0, 0.0
+    for r in range(end.first, end.last):
+        source = end.reports[r, SOURCE]
+        here, below = 1.0, 0.0
+        if source >= 0:
+            node = end.slots[end.row, source]
+            here = 0.0
+            if node != NOTHING and alive(arena, node, window):
+                here, below = counts.paths[node, 0], counts.paths[node, 1]
         matches += here
-        marked += below + (here if report_mark[r] != 0 else 0.0)
-    ends = matches > 0
+        marked += below + (here if end.reports[r, MARK] != 0 else 0.0)
+    progress[REPORTED] = 1 if matches > 0 else 0
     if limit > 0 and matches > limit:
-        matches, marked = float(limit), 0.0
+        matches, marked = float(limit), 0.0  # which ones they are, and so how long, is not known here
     if totals[MATCHES_IN_ALL] == 0:
         totals[FIRST_MATCHES], totals[FIRST_MARKED] = matches, marked
     totals[MATCHES_IN_ALL] += matches
     totals[MARKED_IN_ALL] += marked
     if matches > totals[MOST_MATCHES]:
         totals[MOST_MATCHES], totals[MOST_MARKED] = matches, marked
-    totals[VISITED] += used - counted
-    return ends
+    totals[VISITED] += arena.used[USED] - counted
+    progress[COUNTED] = arena.used[USED]
+    return NEEDS_OUTPUT if totals[VISITED] > counts.visits else DONE
+
+
+@inner
+def _count_paths(arena: Arena, window: Window, paths: Any, begin: int) -> None:
+    """Counts the matches of each node from `begin` on, and of its rest, as far as they are inside the window."""
+    for node in range(begin, arena.used[USED]):
+        if not alive(arena, node, window):
+            continue  # nobody asks for it
+        event, child, rest = arena.node[node, EVENT], arena.node[node, CHILD], arena.node[node, REST]
+        matches = marked = 0.0
+        if event >= 0 and child == NOTHING:
+            matches = 1.0
+        elif child != NOTHING and (event >= 0 or event == GROUP or alive(arena, child, window)):
+            matches, marked = paths[child, 0], paths[child, 1]
+        if event >= 0 and event & MARK_MASK != 0:
+            marked += matches
+        for part in (own_list(arena, node), rest):
+            if part != NOTHING and alive(arena, part, window):
+                matches += paths[part, 0]
+                marked += paths[part, 1]
+        paths[node, 0], paths[node, 1] = matches, marked

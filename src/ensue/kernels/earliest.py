@@ -20,8 +20,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ensue.kernels.arena import CHILD, EVENT, MARK_BITS, NOTHING, REST, alive
-from ensue.kernels.jit import kernel
+from ensue.kernels.arena import CHILD, EVENT, MARK_BITS, NOTHING, REST, Arena, Window, alive
+from ensue.kernels.jit import inner
 
 FIRST, LAST, RUNG, PASSED, HEIGHT, FIRST_NODE = 0, 1, 2, 3, 4, 5
 #: The columns of a ladder, which has a row for each node.
@@ -30,7 +30,7 @@ WIDTH = 6
 TOO_DEEP = -2
 
 
-@kernel
+@inner
 def add_rungs(nodes: Any, ladder: Any, begin: int, end: int) -> None:
     """Gives the nodes from `begin` up to `end` their rungs; what they lead to has smaller numbers."""
     for node in range(begin, end):
@@ -54,25 +54,23 @@ def add_rungs(nodes: Any, ladder: Any, begin: int, end: int) -> None:
         ladder[node, RUNG], ladder[node, PASSED], ladder[node, HEIGHT] = rung, passed, height
 
 
-@kernel
-def earliest_start(
-    nodes: Any, seconds: Any, ladder: Any, list_: int, best: int, low: int, low_second: int, pending: Any, stacked: int
-) -> int:
+@inner
+def earliest_start(arena: Arena, ladder: Any, list_: int, best: int, window: Window, pending: Any) -> int:
     """The earliest start inside the window in the list, or `best` if that is earlier; NOTHING stands for none.
 
-    The stack `pending` is free from `stacked` on.
+    The stack `pending` is free.
     """
-    bottom = stacked
-    pending[stacked] = list_
-    stacked += 1
-    while stacked > bottom:
+    nodes = arena.node
+    pending[0] = list_
+    stacked = 1
+    while stacked > 0:
         stacked -= 1
         node = pending[stacked]
-        if node == NOTHING or not alive(nodes, seconds, node, low, low_second):
+        if node == NOTHING or not alive(arena, node, window):
             continue
-        bound = _latest(nodes, ladder, _last_alive(nodes, seconds, ladder, node, low, low_second))
+        bound = _latest(nodes, ladder, _last_alive(arena, ladder, node, window))
         best = bound if best == NOTHING else min(best, bound)
-        while node != NOTHING and alive(nodes, seconds, node, low, low_second):
+        while node != NOTHING and alive(arena, node, window):
             if ladder[node, PASSED] > best:
                 node = ladder[node, RUNG]
                 continue
@@ -80,7 +78,7 @@ def earliest_start(
             first = nodes[node, EVENT] >> MARK_BITS if child == NOTHING else ladder[child, FIRST]
             first_node = node if child == NOTHING else ladder[child, FIRST_NODE]
             if first <= best:
-                if alive(nodes, seconds, first_node, low, low_second):
+                if alive(arena, first_node, window):
                     best = first
                 elif child != NOTHING:
                     if stacked == len(pending):
@@ -91,7 +89,7 @@ def earliest_start(
     return best
 
 
-@kernel
+@inner
 def with_start(nodes: Any, ladder: Any, node: int, start: int) -> int:
     """From a node on, the first one of its list whose element has runs with this start; NOTHING where none has."""
     while node != NOTHING and ladder[node, LAST] >= start:
@@ -108,20 +106,21 @@ def with_start(nodes: Any, ladder: Any, node: int, start: int) -> int:
     return NOTHING
 
 
-@kernel
-def _last_alive(nodes: Any, seconds: Any, ladder: Any, node: int, low: int, low_second: int) -> int:
+@inner
+def _last_alive(arena: Arena, ladder: Any, node: int, window: Window) -> int:
     """From a node that is alive, the last one of its list that is."""
+    nodes = arena.node
     while nodes[node, REST] != NOTHING:
-        if alive(nodes, seconds, ladder[node, RUNG], low, low_second):
+        if alive(arena, ladder[node, RUNG], window):
             node = ladder[node, RUNG]
-        elif alive(nodes, seconds, nodes[node, REST], low, low_second):
+        elif alive(arena, nodes[node, REST], window):
             node = nodes[node, REST]
         else:
             break
     return node
 
 
-@kernel
+@inner
 def _latest(nodes: Any, ladder: Any, node: int) -> int:
     """The latest start of a node's own element."""
     child = nodes[node, CHILD]

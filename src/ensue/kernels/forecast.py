@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from ensue.data.budget import Holder, Large
 from ensue.errors import EngineError
-from ensue.kernels import evaluate
+from ensue.kernels import stepping
 from ensue.kernels.arena import NODES_A_MOVE, NOTHING, USED, grown
 from ensue.kernels.counting import (
     BYTES_A_MATCH,
@@ -29,8 +29,7 @@ from ensue.kernels.counting import (
     new_counts,
 )
 from ensue.kernels.delivery import Delivery
-from ensue.kernels.evaluate import Batch, Partitions
-from ensue.kernels.select import CHOOSE_ALL
+from ensue.kernels.stepping import Batch, Partitions
 
 Totals = npt.NDArray[np.float64]
 
@@ -64,29 +63,29 @@ class Forecast:
         """A batch begins."""
         self._next = self._first
 
-    def look(self, evaluator: Evaluator, batch: Batch, report_from: int, written: int) -> tuple[float, float]:
+    def look(self, evaluator: Evaluator, batch: Batch, written: int) -> tuple[float, float]:
         """Raises the error if the matches that are coming do not fit; `written` is what the batch has written so far.
 
         Returns how many matches end at the present event, and how many events they mark, if these were counted.
         """
         rules = evaluator.rules
         # What a choice takes back again cannot be counted.
-        if written < self._next or rules.union or rules.choose != CHOOSE_ALL:
+        if written < self._next or rules.union or evaluator.plan.chooses is not None:
             return _NOTHING_KNOWN
         self._next = _NEXT_LOOK * written
         visits = written // _BYTES_A_NODE
         if evaluator.arena.used[USED] > visits:
             return _NOTHING_KNOWN
         if evaluator.plan.on_one_clock:
-            self._compare(self._counted_again(evaluator, report_from, visits), written)
+            self._compare(self._counted_again(evaluator, batch.report_from, visits), written)
             return _NOTHING_KNOWN
         if self._twin is None:
             self._twin = evaluator.counting_twin()
         _go_on_from(evaluator, self._twin)
-        totals = _counted(self._twin, batch, report_from, visits)
+        totals = _counted(self._twin, batch, visits)
         # Of the present end some is written already, and is counted again.
         here = totals[FIRST_MATCHES], totals[FIRST_MARKED]
-        done = min(1.0, int(evaluator.progress[evaluate.REPORTED]) / max(here[0], 1.0))
+        done = min(1.0, int(evaluator.progress[stepping.REPORTED]) / max(here[0], 1.0))
         self._compare(totals, done * _size(*here))
         return float(here[0]), float(here[1])
 
@@ -98,7 +97,7 @@ class Forecast:
         reader, batch = again
         twin = evaluator.counting_twin(reader)
         twin.grow_partitions(len(reader.keys) if twin.rules.keyed else 1)
-        return _counted(twin, batch, report_from, visits)
+        return _counted(twin, batch._replace(report_from=report_from), visits)
 
     def _compare(self, totals: Totals, written: float) -> None:
         """Raises the error if so much does not fit, apart from what is written already."""
@@ -111,15 +110,15 @@ class Forecast:
         self._first = min(_NEXT_LOOK * self._first, max(_FIRST_LOOK, min(_LAST_FIRST_LOOK, budget.limit // 8)))
 
 
-def _counted(twin: Evaluator, batch: Batch, report_from: int, visits: int) -> Totals:
+def _counted(twin: Evaluator, batch: Batch, visits: int) -> Totals:
     """Counts from the twin's present event on, as far as it gets with so many visits."""
     counts, learned = new_counts(visits), 0
     totals: Totals = counts.totals
     while True:
-        status = twin.advance(batch, report_from, counts)
-        learned += status == evaluate.NEEDS_PROGRAM
+        status = twin.advance(batch, counts)
+        learned += status == stepping.NEEDS_PROGRAM
         tired = learned > _PROGRAMS or twin.programs.full or twin.arena.used[USED] > visits
-        if tired or status in (evaluate.DONE, evaluate.NEEDS_OUTPUT):
+        if tired or status in (stepping.DONE, stepping.NEEDS_OUTPUT):
             return totals
         try:
             twin.provide(status, batch)
@@ -145,6 +144,6 @@ def _go_on_from(evaluator: Evaluator, twin: Evaluator) -> None:
     twin.arena = grown(evaluator.arena, 2 * int(evaluator.arena.used[USED]) + NODES_A_MOVE)
     twin.latest = evaluator.latest
     twin.progress[:] = 0
-    for entry in (evaluate.CURSOR, evaluate.EPOCH):
+    for entry in (stepping.CURSOR, stepping.EPOCH):
         twin.progress[entry] = evaluator.progress[entry]
-    twin.progress[evaluate.NODE] = NOTHING
+    twin.progress[stepping.NODE] = NOTHING

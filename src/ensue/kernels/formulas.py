@@ -14,7 +14,7 @@ import numpy as np
 
 from ensue.automata.formula import Formula, Op
 from ensue.automata.registers import Register
-from ensue.kernels.jit import kernel
+from ensue.kernels.jit import inner
 from ensue.kernels.value_trees import NULL, UNSET
 from ensue.language import ast
 
@@ -82,7 +82,7 @@ def table(formulas: Sequence[Formula], terms: Sequence[ast.Expression], number: 
     )
 
 
-@kernel
+@inner
 def holds(formulas: Formulas, f: int, values: Any, node: int, terms: Any, i: int, absent: bool) -> bool:
     """Whether the formula is TRUE of what a run has stored and of the event; or, `absent`, is not.
 
@@ -122,13 +122,13 @@ def holds(formulas: Formulas, f: int, values: Any, node: int, terms: Any, i: int
     return bool(not null[last] and whole[last] != 0) != absent
 
 
-@kernel
+@inner
 def _float_of(number: int) -> float:
     """The float whose bits were so turned that their order is that of whole numbers."""
     return float(np.int64(number if number >= 0 else number ^ _GREATEST).view(np.float64))
 
 
-@kernel
+@inner
 def _connect(whole: Any, null: Any, to: int, a: int, b: int, either: bool) -> None:
     """AND and OR: the side that decides alone does so whatever the other is; then NULL."""
     decides = 1 if either else 0
@@ -139,7 +139,7 @@ def _connect(whole: Any, null: Any, to: int, a: int, b: int, either: bool) -> No
         whole[to] = 1 - decides
 
 
-@kernel
+@inner
 def _compute_pair(op: int, whole: Any, real: Any, null: Any, to: int, a: int, b: int) -> None:
     """What there is for whole numbers and, with the next number, for floats."""
     binary = op < NEGATE or op >= EQUAL
@@ -173,7 +173,7 @@ def _compute_pair(op: int, whole: Any, real: Any, null: Any, to: int, a: int, b:
         null[to], whole[to] = _whole(kind, whole[a], whole[b])
 
 
-@kernel
+@inner
 def _compared(kind: int, x: Any, y: Any) -> int:
     if kind == EQUAL:
         return int(x == y)
@@ -182,7 +182,7 @@ def _compared(kind: int, x: Any, y: Any) -> int:
     return int(x < y) if kind == LESS else int(x <= y)
 
 
-@kernel
+@inner
 def _whole(kind: int, x: int, y: int) -> tuple[bool, int]:
     """Whether there is no result, and the result: what goes beyond 64 bits has none."""
     if kind == ADD:
@@ -205,7 +205,7 @@ def _whole(kind: int, x: int, y: int) -> tuple[bool, int]:
     return False, found if found == 0 or (found < 0) == (x < 0) else found - y
 
 
-@kernel
+@inner
 def _too_large(x: int, y: int) -> bool:
     """Whether the product is beyond 64 bits."""
     if x == 0 or y == 0:
@@ -221,7 +221,7 @@ def _too_large(x: int, y: int) -> bool:
     return bool(abs(x) > most)
 
 
-@kernel
+@inner
 def _compute_float(op: int, whole: Any, real: Any, null: Any, to: int, a: int, b: int) -> None:
     null[to] = null[a] or (op == DIVIDE and null[b])
     if null[to]:

@@ -1,4 +1,4 @@
-"""Arrays that grow."""
+"""Tables that grow."""
 
 from __future__ import annotations
 
@@ -7,22 +7,20 @@ from typing import Any
 import numpy as np
 
 
-class Growing:
-    """An array of integers that grows at its end; a view of it costs nothing."""
+class GrowingTable:
+    """A table of integers that grows at its end; a view of it costs nothing."""
 
-    def __init__(self, *first: int) -> None:
-        self._data = np.zeros(64, dtype=np.int32)
+    def __init__(self, columns: int) -> None:
+        self._data = np.zeros((64, columns), dtype=np.int32)
         self._size = 0
-        for value in first:
-            self.append(value)
 
     def __len__(self) -> int:
         return self._size
 
-    def append(self, value: int) -> None:
+    def append(self, *row: int) -> None:
         if self._size == len(self._data):
             self._data = np.concatenate([self._data, np.zeros_like(self._data)])
-        self._data[self._size] = value
+        self._data[self._size] = row
         self._size += 1
 
     def view(self) -> Any:

@@ -1,4 +1,9 @@
-"""How kernels are compiled: once, kept on disk, and run without Python's lock."""
+"""How kernels are compiled: once, kept on disk, and run without Python's lock.
+
+Most of the time that a compiler takes goes into reading Python, so each function is compiled by itself, once, and
+linked into those that call it. Numba's own inlining would read it again wherever it is called (measured: the first
+query over stored values took 45 s of processor time to compile with it).
+"""
 
 from __future__ import annotations
 
@@ -7,12 +12,19 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+from numba import njit, types
 
 #: Says of an index in a hot loop that it is not negative: else each access first makes the last element out of -1, with
 #: registers that such a loop has not left (measured: a quarter of the time of an event). Without the compiler, NumPy
 #: refuses a negative one.
 at = np.uintp
+
+#: What no function here does: counting references to the arrays that it is given. That is an atomic operation for each
+#: array that is read out of a tuple or viewed, and threads that share arrays wait for each other at it (measured: half
+#: of the time of an event with output).
+_UNCOUNTED = {"_nrt": False}
+#: Nobody calls it from Python, which takes as long to compile as a small function itself.
+_INNER = {"no_cpython_wrapper": True}
 
 
 def read_only(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -23,23 +35,34 @@ def read_only(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def kernel(function: Callable[..., Any]) -> Any:
-    """Compiles a function that makes no arrays, so that it need not count references to those it is given.
+    """Compiles a function that is called from Python. It makes no arrays."""
+    return _compiled(function, _UNCOUNTED)
 
-    Counting is an atomic operation for each array that is read out of a tuple or viewed, and threads that share arrays
-    wait for each other at it (measured: half of the time of an event with output). The switch is not a public option
-    of Numba's: without it the kernels are slower, and the same.
-    """
-    return _compiled(function, counted=False)
+
+def inner(function: Callable[..., Any]) -> Any:
+    """Compiles a function that only kernels call: a call from Python would crash. It makes no arrays."""
+    return _compiled(function, _UNCOUNTED | _INNER)
+
+
+def inlined(function: Callable[..., Any]) -> Any:
+    """The same for one that is so small, or called so often, that its callers take it in."""
+    return _compiled(function, _UNCOUNTED | _INNER | {"forceinline": True})
+
+
+def part(function: Callable[..., Any]) -> Any:
+    """Marks a part of one kernel, cut out to be read by itself: the compiler reads it together with its only caller."""
+    return njit(inline="always")(function)
 
 
 def allocating(function: Callable[..., Any]) -> Any:
-    """Compiles a function that makes arrays or lists and is called from a `kernel`, which it must not take after."""
-    return _compiled(function, counted=True)
+    """Compiles a function that makes arrays, which are counted, and that Python or a kernel calls."""
+    return _compiled(function, {"_nrt": True})
 
 
-def _compiled(function: Callable[..., Any], *, counted: bool) -> Any:
-    option: dict[str, Any] = {"_nrt": counted}
-    try:
-        return njit(cache=True, nogil=True, **option)(function)
-    except KeyError:
-        return njit(cache=True, nogil=True)(function)
+def _compiled(function: Callable[..., Any], options: dict[str, Any]) -> Any:
+    made = njit(cache=True, nogil=True, **{"forceinline": False, "no_cfunc_wrapper": True, **options})(function)
+    template = getattr(made, "get_call_template", None)
+    if template is not None:
+        # Numba would compile a function anew for each constant that it is called with.
+        made.get_call_template = lambda args, kws: template(tuple(map(types.unliteral, args)), kws)
+    return made

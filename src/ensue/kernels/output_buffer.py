@@ -6,9 +6,9 @@ import numpy as np
 
 from ensue.data.budget import Holder, Large
 from ensue.data.complex_events import Piece
-from ensue.kernels import evaluate
+from ensue.kernels import stepping
 from ensue.kernels.counting import BYTES_A_MATCH, BYTES_AN_EVENT
-from ensue.kernels.evaluate import Output
+from ensue.kernels.stepping import Output
 
 _FIRST_EVENTS = 1 << 16
 _FEWEST_EVENTS, _MOST_EVENTS = 1 << 14, 1 << 22
@@ -43,7 +43,7 @@ class OutputBuffer:
         `expected` says how many matches, and marked events of them, end at the event that is being written.
         """
         old, (matches, events) = self.arrays, self._count()
-        waiting = int(self._progress[evaluate.REPORTED]) if self._together else 0
+        waiting = int(self._progress[stepping.REPORTED]) if self._together else 0
         done = matches - waiting
         first = int(old.offset[done])
         size = 2 * len(old.position)
@@ -87,10 +87,10 @@ class OutputBuffer:
         return Piece(found.start.copy(), found.end.copy(), found.offset.copy(), found.position, found.mark)
 
     def _count(self) -> tuple[int, int]:
-        return int(self._progress[evaluate.MATCHES]), int(self._progress[evaluate.POSITIONS])
+        return int(self._progress[stepping.MATCHES]), int(self._progress[stepping.POSITIONS])
 
     def _set(self, matches: int, events: int) -> None:
-        self._progress[[evaluate.MATCHES, evaluate.POSITIONS]] = matches, events
+        self._progress[[stepping.MATCHES, stepping.POSITIONS]] = matches, events
 
 
 def _new(events: int) -> Output:

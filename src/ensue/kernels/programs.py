@@ -12,8 +12,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from ensue.automata.determinize import MOST_STATES, Configuration, Determinizer, Program
-from ensue.kernels.evaluate import NO_CHANGE, UNKNOWN, Tables
-from ensue.kernels.growing import Growing
+from ensue.kernels.growing import GrowingTable
+from ensue.kernels.stepping import NO_CHANGE, UNKNOWN, Tables
 
 EMPTY: Configuration = ()
 #: The table has at most this many entries, before it has room to grow, and the programs this many moves.
@@ -49,10 +49,8 @@ class Programs:
         self._known: dict[tuple[Program, Configuration], int] = {}
         self._program = np.full((16, max(16, len(self._words))), UNKNOWN, dtype=np.int32)
         # Program 0 is "no change"; the evaluator never looks inside it.
-        self._after, self._width = Growing(0), Growing(0)
-        self._first_move, self._first_report = Growing(0, 0), Growing(0, 0)
-        self._move_slot, self._move_source, self._move_mark = Growing(), Growing(), Growing()
-        self._report_source, self._report_mark = Growing(), Growing()
+        self._programs, self._moves, self._reports = GrowingTable(6), GrowingTable(3), GrowingTable(2)
+        self._programs.append(0, 0, 0, 0, 0, 0)
         if self._memory is not None:
             self._memory.reset()
 
@@ -64,18 +62,7 @@ class Programs:
     def tables(self) -> Tables:
         """The tables as they are now."""
         self._fit()
-        return Tables(
-            program=self._program,
-            after=self._after.view(),
-            width=self._width.view(),
-            first_move=self._first_move.view(),
-            move_slot=self._move_slot.view(),
-            move_source=self._move_source.view(),
-            move_mark=self._move_mark.view(),
-            first_report=self._first_report.view(),
-            report_source=self._report_source.view(),
-            report_mark=self._report_mark.view(),
-        )
+        return Tables(self._program, self._programs.view(), self._moves.view(), self._reports.view())
 
     def _fit(self) -> None:
         rows, columns = self._program.shape
@@ -107,19 +94,14 @@ class Programs:
             return self._known[key]
         if self._memory is not None:
             self._memory.add(program, self.configurations[configuration])
-        number = self._known[key] = len(self._after)
-        self._after.append(after)
-        self._width.append(len(program.after))
+        number = self._known[key] = len(self._programs)
+        first_move, first_report = len(self._moves), len(self._reports)
         for slot, moves in program.slots:
             for move in moves:
-                self._move_slot.append(slot)
-                self._move_source.append(move.source)
-                self._move_mark.append(move.mark)
+                self._moves.append(move.source, move.mark, slot)
         for move in program.reported:
-            self._report_source.append(move.source)
-            self._report_mark.append(move.mark)
-        self._first_move.append(len(self._move_slot))
-        self._first_report.append(len(self._report_source))
+            self._reports.append(move.source, move.mark)
+        self._programs.append(after, len(program.after), first_move, len(self._moves), first_report, len(self._reports))
         return number
 
     @property
@@ -128,16 +110,14 @@ class Programs:
         return (
             len(self.configurations) > self._most
             or len(self.configurations) * len(self._words) > _MOST_ENTRIES
-            or len(self._move_slot) > _MOST_MOVES
+            or len(self._moves) > _MOST_MOVES
             or 2 * self._determinizer.states > MOST_STATES
         )
 
     @property
     def nbytes(self) -> int:
         """What the programs take, about, with what they were made from."""
-        return int(
-            self._program.nbytes + _BYTES_A_MOVE * len(self._move_slot) + _BYTES_A_STATE * self._determinizer.states
-        )
+        return int(self._program.nbytes + _BYTES_A_MOVE * len(self._moves) + _BYTES_A_STATE * self._determinizer.states)
 
     def forget(self, in_use: Any) -> Any:
         """Drops all programs and every configuration but those in use; gives their new numbers."""

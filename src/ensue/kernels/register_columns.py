@@ -23,7 +23,7 @@ from ensue.data.events import EventStream, integers, one_chunk
 from ensue.data.schema import Kind, value_type
 from ensue.errors import EngineError
 from ensue.kernels.keys import TextNumbers, numbered_texts
-from ensue.kernels.register_steps import Columns
+from ensue.kernels.stepping import Columns
 from ensue.kernels.value_trees import LEAST, NULL
 from ensue.language import ast
 

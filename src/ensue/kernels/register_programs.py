@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from ensue.automata.determinize import START, Configuration, Move, Program, Subset
 from ensue.automata.register_moves import RegisterMoves
 from ensue.automata.registers import Keep, Register, Store, comparisons_of, formulas_of, writes_of
-from ensue.kernels import formulas, register_steps
-from ensue.kernels.growing import Growing
-from ensue.kernels.register_steps import Steps
+from ensue.kernels import formulas, register_data
+from ensue.kernels.growing import GrowingTable
 from ensue.plan import Plan
 
 _KEEP = {
-    Keep.NEW: register_steps.KEEP_NEW,
-    Keep.LEAST: register_steps.KEEP_LEAST,
-    Keep.GREATEST: register_steps.KEEP_GREATEST,
+    Keep.NEW: register_data.KEEP_NEW,
+    Keep.LEAST: register_data.KEEP_LEAST,
+    Keep.GREATEST: register_data.KEEP_GREATEST,
 }
 _NOWHERE: Subset = frozenset()
 
@@ -44,31 +44,29 @@ class RegisterPrograms:
         return self._number[register]
 
     def reset(self) -> None:
-        self._moves, self._reports = (tuple(Growing() for _ in Steps._fields) for _ in range(2))
-        self._places = Growing()
+        self._moves, self._reports, self._ends = GrowingTable(6), GrowingTable(6), GrowingTable(2)
         self.most_reports = 1
 
     @property
-    def moves(self) -> Steps:
-        return _steps(self._moves)
+    def moves(self) -> Any:
+        return self._moves.view()
 
     @property
-    def reports(self) -> Steps:
-        return _steps(self._reports)
+    def reports(self) -> Any:
+        return self._reports.view()
 
     @property
-    def places(self) -> np.ndarray:
-        view: np.ndarray = self._places.view()
-        return view
+    def ends(self) -> Any:
+        return self._ends.view()
 
     def add(self, program: Program, before: Configuration) -> None:
         """Adds what concerns registers of a program that is made for this configuration."""
         for slot, moves in program.slots:
             for move in moves:
-                _append(self._moves, self._step(move, _source(move, before), program.after[slot]))
+                self._moves.append(*self._step(move, _source(move, before), program.after[slot]))
         for place, move in enumerate(program.reported):
-            _append(self._reports, self._step(move, _source(move, before), _NOWHERE))
-            self._places.append(place if move.source != START else START)
+            self._reports.append(*self._step(move, _source(move, before), _NOWHERE))
+            self._ends.append(place if move.source != START else START, move.mark)
         self.most_reports = max(self.most_reports, len(program.reported))
 
     def _step(self, move: Move, source: Subset, target: Subset) -> tuple[int, int, int, int, int, int]:
@@ -77,10 +75,10 @@ class RegisterPrograms:
         lost = (-1, -1) if taken.lost is None else (self._number[taken.lost.register], self.checks.index(taken.lost))
         return move.action, taken.kind, taken.bound, live, *lost
 
-    def _numbered(self) -> register_steps.Actions:
+    def _numbered(self) -> register_data.Actions:
         check, store = {c: n for n, c in enumerate(self.checks)}, {s: n for n, s in enumerate(self.stores)}
         formula = {f: n for n, f in enumerate(self._formulas)}
-        first_check, first_store, first_formula = [0], [0], [0]
+        first = [(0, 0, 0)]
         checks: list[tuple[int, int]] = []
         stores: list[tuple[int, int, int]] = []
         asked: list[tuple[int, int]] = []
@@ -88,41 +86,15 @@ class RegisterPrograms:
             checks += [(self._number[c.register], check[c]) for c in comparisons_of(actions)]
             asked += [(formula[f], int(f.absent)) for f in formulas_of(actions)]
             for w in writes_of(actions):
-                keep = _KEEP[w.keep] if isinstance(w, Store) else register_steps.KEEP_NONE
-                stores.append((self._number[w.register], keep, store[w] if isinstance(w, Store) else 0))
-            first_check.append(len(checks))
-            first_store.append(len(stores))
-            first_formula.append(len(asked))
-        check_register, check_column = _columns(checks, 2)
-        store_register, store_keep, store_column = _columns(stores, 3)
-        number, absent = _columns(asked, 2)
-        return register_steps.Actions(
-            np.array(first_check, dtype=np.int32),
-            check_register,
-            check_column,
-            np.array(first_store, dtype=np.int32),
-            store_register,
-            store_keep,
-            store_column,
-            np.array(first_formula, dtype=np.int32),
-            number,
-            absent != 0,
-        )
+                keep = _KEEP[w.keep] if isinstance(w, Store) else register_data.KEEP_NONE
+                stores.append((self._number[w.register], store[w] if isinstance(w, Store) else 0, keep))
+            first.append((len(checks), len(stores), len(asked)))
+        return register_data.Actions(_table(first, 3), _table(checks, 2), _table(stores, 3), _table(asked, 2))
 
 
 def _source(move: Move, before: Configuration) -> Subset:
     return _NOWHERE if move.source == START else before[move.source]
 
 
-def _columns(rows: Sequence[tuple[int, ...]], width: int) -> Iterator[np.ndarray]:
-    """The columns of rows of integers."""
-    return iter(np.array(rows, dtype=np.int32).reshape(-1, width).T.copy())
-
-
-def _append(columns: Iterable[Growing], row: tuple[int, ...]) -> None:
-    for column, value in zip(columns, row, strict=True):
-        column.append(value)
-
-
-def _steps(columns: tuple[Growing, ...]) -> Steps:
-    return Steps(*(c.view() for c in columns))
+def _table(rows: Sequence[tuple[int, ...]], width: int) -> np.ndarray:
+    return np.array(rows, dtype=np.int32).reshape(-1, width)

@@ -16,23 +16,24 @@ from ensue.data.budget import Budget, Large
 from ensue.data.complex_events import ComplexEvents, concatenated
 from ensue.data.envelope import Parts
 from ensue.data.events import EventStream, one_chunk
-from ensue.kernels import evaluate
+from ensue.kernels import evaluate, stepping
 from ensue.kernels.arena import EVENT, MARK_BITS, NOTHING, TREE, USED, Arena, bytes_a_node, collect, grown, new_arena
 from ensue.kernels.classes import Classes, Classifier, Codes, take_busy
 from ensue.kernels.compiled import make_ready
-from ensue.kernels.counting import NO_COUNTS, Counts
+from ensue.kernels.counting import Counts
 from ensue.kernels.delivery import Delivery
 from ensue.kernels.earliest import WIDTH as LADDER
-from ensue.kernels.evaluate import Batch, Partitions, Rules, Stack
+from ensue.kernels.enumeration import MOST_CANDIDATES
 from ensue.kernels.forecast import Forecast
 from ensue.kernels.jit import read_only
 from ensue.kernels.keys import KeyNumbers
 from ensue.kernels.output_buffer import OutputBuffer
 from ensue.kernels.programs import MoveNotes, Programs
 from ensue.kernels.register_columns import RegisterColumns
+from ensue.kernels.register_data import RegisterData, Spine
 from ensue.kernels.register_programs import RegisterPrograms
-from ensue.kernels.register_steps import Memory, Spine
-from ensue.kernels.select import CHOOSE, CHOOSE_ALL
+from ensue.kernels.select import CHOOSE, Choice
+from ensue.kernels.stepping import Batch, Partitions, Reporting, Rules, Stack, State
 from ensue.kernels.value_trees import DEEPEST, LEAST
 from ensue.language import ast
 from ensue.plan import Plan
@@ -40,12 +41,13 @@ from ensue.plan import Plan
 Positions = npt.NDArray[np.int64]
 
 _CONSUME = {
-    ast.Consume.NONE: evaluate.CONSUME_NONE,
-    ast.Consume.PARTITION: evaluate.CONSUME_PARTITION,
-    ast.Consume.ANY: evaluate.CONSUME_ANY,
+    ast.Consume.NONE: stepping.CONSUME_NONE,
+    ast.Consume.PARTITION: stepping.CONSUME_PARTITION,
+    ast.Consume.ANY: stepping.CONSUME_ANY,
 }
 _HIDDEN = frozenset({HIDDEN})
 _NOTHING = np.zeros(0, dtype=np.int64)
+_NO_LADDER = np.zeros((0, LADDER), dtype=np.int64)
 FIRST_NODES = 1 << 14
 #: Fewer bytes of partitions or of programs are not counted.
 _FEW_BYTES = 1 << 20
@@ -64,6 +66,7 @@ class Reader:
         self.classifier = Classifier(plan.predicates, given)
         self._determinizer = Determinizer(plan.automaton, plan.predicates, plan.marks, plan.actions)
         self.columns = RegisterColumns(RegisterPrograms(plan), tick)
+        self._remembers = bool(plan.automaton.registers)
         self._plan, self._tick, self._given = plan, tick, given
         self._latest: tuple[EventStream, int] | None = None  # what was read last, and its first position
         self._timed = plan.on_one_clock or plan.window.ticks(tick) is not None
@@ -87,7 +90,7 @@ class Reader:
             classes, positions = class_of[codes], _NOTHING
             keys = self._encode(events, None) if self.keys.attributes and keys is None else keys
         keys = _NOTHING if keys is None else keys
-        columns = self.columns.of(events, kept)
+        columns = self.columns.of(events, kept) if self._remembers else None
         return Batch(read_only(classes), read_only(keys), read_only(times), read_only(positions), base, columns)
 
     def read_again(self, most: int) -> tuple[Reader, Batch] | None:
@@ -124,7 +127,7 @@ class Evaluator:
     """Steps over batches and keeps the partial matches. Several can share one reader, each with its own part.
 
     `share` and `shares`: of a query with partitions, only those whose number leaves this remainder are evaluated;
-    `shares` is a power of two. One that is `counting` counts matches and writes none.
+    `shares` is a power of two.
     """
 
     kernel = "evaluate.advance"
@@ -139,7 +142,6 @@ class Evaluator:
         shares: int = 1,
         configurations: int = 4096,
         delivery: Delivery | None = None,
-        counting: bool = False,
     ) -> None:
         make_ready(self.kernel)
         self.plan = plan
@@ -155,25 +157,26 @@ class Evaluator:
             counted=_counted(plan),
             share=share,
             share_mask=shares - 1,
-            events=evaluate.NO_BOUND if plan.window.events is None else plan.window.events,
-            ticks=evaluate.NO_BOUND if ticks is None else ticks,
+            events=stepping.NO_BOUND if plan.window.events is None else plan.window.events,
+            ticks=stepping.NO_BOUND if ticks is None else ticks,
             limit=0 if plan.judged else plan.limit or 0,
             consume=_CONSUME[plan.consume],
-            choose=CHOOSE[plan.chooses],
-            earliest=plan.chooses_earliest,
-            hidden=plan.marks.index(_HIDDEN) if _HIDDEN in plan.marks else 0,
             union=delivery.union,
-            counting=counting,
         )
+        choice = Choice(CHOOSE[plan.chooses], plan.marks.index(_HIDDEN) if _HIDDEN in plan.marks else 0)
+        self._choice = None if plan.chooses is None else choice
+        self._ladder = _NO_LADDER if plan.chooses_earliest else None
+        self._seen = _NOTHING if delivery.union else None
         self._scratch = np.empty(0, dtype=np.int64)
         self.partitions = Partitions(_NOTHING.astype(np.int32), np.zeros((0, 1), dtype=np.int64), _NOTHING, _NOTHING)
-        self.progress = np.zeros(evaluate.PROGRESS, dtype=np.int64)
-        self.progress[evaluate.NODE] = NOTHING
-        self.latest = int(evaluate.NO_BOUND)  # the time of the last event seen
+        self.progress = np.zeros(stepping.PROGRESS, dtype=np.int64)
+        self.progress[stepping.NODE] = NOTHING
+        self.latest = int(stepping.NO_BOUND)  # the time of the last event seen
         self.began_empty = True  # whether nothing was open when the batch began
-        together = delivery.together or self.rules.choose != CHOOSE_ALL
+        together = delivery.together or plan.chooses is not None
         self._output = OutputBuffer(self.progress, self._holder, together=together)
         self._forecast = Forecast(delivery, self._holder)
+        self._paths = np.zeros((0, 2))  # where matches are counted
         self._made_for = (tick, share, shares)
 
     def counting_twin(self, reader: Reader | None = None) -> Evaluator:
@@ -181,7 +184,7 @@ class Evaluator:
         tick, share, shares = self._made_for
         plan, unbounded = self.plan.with_registers, Delivery(budget=Budget(1 << 62))
         reader = reader or self._reader
-        return Evaluator(plan, tick, reader, share=share, shares=shares, delivery=unbounded, counting=True)
+        return Evaluator(plan, tick, reader, share=share, shares=shares, delivery=unbounded)
 
     def read_again(self, most: int) -> tuple[Reader, Batch] | None:
         """The events of this batch for the plan with registers, if nothing was open before; None if they cannot be."""
@@ -200,7 +203,7 @@ class Evaluator:
         )
         self._selected = np.empty((1, 0), dtype=np.int64)
         pending, depth, path = (np.empty(256, dtype=np.int64) for _ in range(3))
-        self._stack = Stack(pending, depth, path, _NOTHING, np.zeros((0, LADDER), dtype=np.int64), NO_COUNTS)
+        self._stack = Stack(pending, depth, path)
         second = self.plan.window.events is not None and self.plan.window.ticks(tick) is not None
         return new_arena(FIRST_NODES, second=second, registers=registers), self._memory
 
@@ -211,18 +214,19 @@ class Evaluator:
     def parts(self, batch: Batch, report_from: int = 0) -> Iterator[ComplexEvents]:
         """The same in parts, as many matches at a time as one buffer holds; all of them must be asked for."""
         self.grow_partitions(len(self._reader.keys) if self.rules.keyed else 1)
-        self.progress[evaluate.CURSOR] = 0
+        self.progress[stepping.CURSOR] = 0
         self.began_empty = not self.arena.used[USED]
         self._forecast.begin()
+        batch = batch._replace(report_from=report_from)
         given = 0
         while True:
-            status = self.advance(batch, report_from)
-            if status == evaluate.DONE:
+            status = self.advance(batch)
+            if status == stepping.DONE:
                 break
-            if status != evaluate.NEEDS_OUTPUT:
+            if status != stepping.NEEDS_OUTPUT:
                 self.provide(status, batch)
                 continue
-            expected = self._forecast.look(self, batch, report_from, given + self._output.written)
+            expected = self._forecast.look(self, batch, given + self._output.written)
             piece = self._output.renewed(expected)
             if piece is not None:
                 given += piece.nbytes
@@ -233,50 +237,44 @@ class Evaluator:
         if len(last.start):
             yield ComplexEvents((last,), self.plan.marks)
 
-    def advance(self, batch: Batch, report_from: int, counts: Counts = NO_COUNTS) -> int:
+    def advance(self, batch: Batch, counts: Counts | None = None) -> int:
         """Goes on until the batch is done, or something is missing that `provide` makes."""
         if len(self._scratch) < self.partitions.slots.shape[1]:
             self._scratch = np.empty(self.partitions.slots.shape[1], dtype=np.int64)
-        return self._advance(batch, report_from, counts)
+        return self._advance(batch, counts)
 
-    def _advance(self, batch: Batch, report_from: int, counts: Counts) -> int:
-        if self.rules.union and len(self._stack.seen) < len(self.arena.node):
-            self._stack = self._stack._replace(seen=np.zeros(len(self.arena.node), dtype=np.int64))
-        if self.rules.earliest and len(self._stack.ladder) < len(self.arena.node):
-            self._stack = self._stack._replace(ladder=np.empty((len(self.arena.node), LADDER), dtype=np.int64))
-            self.progress[evaluate.RUNGS] = 0
-        if self.rules.counting:
-            if len(self._stack.counts.paths) < len(self.arena.node):
-                counts = counts._replace(paths=np.empty((len(self.arena.node), 2)))
-                self.progress[evaluate.COUNTED] = 0
-            else:
-                counts = counts._replace(paths=self._stack.counts.paths)
-            self._stack = self._stack._replace(counts=counts)
+    def _advance(self, batch: Batch, counts: Counts | None) -> int:
+        room = len(self.arena.node)
+        if self._seen is not None and len(self._seen) < room:
+            self._seen = np.zeros(room, dtype=np.int64)
+        if self._ladder is not None and len(self._ladder) < room:
+            self._ladder = np.empty((room, LADDER), dtype=np.int64)
+            self.progress[stepping.RUNGS] = 0
+        if counts is not None:
+            if len(self._paths) < room:
+                self._paths = np.empty((room, 2))
+                self.progress[stepping.COUNTED] = 0
+            counts = counts._replace(paths=self._paths)
         status: int = evaluate.advance(
             self.programs.tables(),
-            self.arena,
-            self.partitions,
-            self._scratch,
-            self._stack,
-            self._output.arrays,
-            self.progress,
-            batch,
+            batch._replace(columns=None),  # they are part of what is remembered
             self.rules,
-            report_from,
+            State(self.arena, self.partitions, self._scratch, self.progress, self._stack, self._output.arrays),
             self._what_is_remembered(batch),
+            Reporting(self._choice, self._ladder, self._seen, counts),
         )
         return status
 
-    def _what_is_remembered(self, batch: Batch) -> Memory | None:
+    def _what_is_remembered(self, batch: Batch) -> RegisterData | None:
         """What runs with registers need; None where the query has none."""
         if self._memory is None:
             return None
         if self._selected.shape[1] < self._memory.most_reports:
             self._selected = np.empty((1, self._memory.most_reports), dtype=np.int64)
-        return Memory(
+        return RegisterData(
             self._memory.moves,
             self._memory.reports,
-            self._memory.places,
+            self._memory.ends,
             self._memory.actions,
             self._memory.formulas,
             batch.columns,
@@ -292,21 +290,20 @@ class Evaluator:
     def provide(self, status: int, batch: Batch) -> None:
         """Makes what the evaluator stopped for, other than room for its output."""
         match status:
-            case evaluate.NEEDS_PROGRAM:
+            case stepping.NEEDS_PROGRAM:
                 self._learn(batch)
-            case evaluate.NEEDS_NODES:
+            case stepping.NEEDS_NODES:
                 self._make_room(batch)
-            case evaluate.NEEDS_STACK:
+            case stepping.NEEDS_STACK:
                 self._deepen()
-            case evaluate.TOO_MANY:
-                raise self._holder.budget.refused(Large.JUDGED, evaluate.MOST_CANDIDATES)
+            case stepping.TOO_MANY:
+                raise self._holder.budget.refused(Large.JUDGED, MOST_CANDIDATES)
 
     def _deepen(self) -> None:
-        node, depth, path = (np.concatenate([part, np.empty_like(part)]) for part in self._stack[:3])
-        self._stack = self._stack._replace(node=node, depth=depth, path=path)
+        self._stack = Stack(*(np.concatenate([part, np.empty_like(part)]) for part in self._stack))
 
     def _learn(self, batch: Batch) -> None:
-        cursor = self.progress[evaluate.CURSOR]
+        cursor = self.progress[stepping.CURSOR]
         k = batch.partitions[cursor] if self.rules.keyed else 0
         if self.programs.full:
             self.partitions.configuration[:] = self.programs.forget(self.partitions.configuration)
@@ -320,22 +317,22 @@ class Evaluator:
 
     def _make_room(self, batch: Batch) -> None:
         """Drops the nodes that no window holds any more; where that is not enough, makes the structure larger."""
-        cursor = int(self.progress[evaluate.CURSOR])
+        cursor = int(self.progress[stepping.CURSOR])
         if len(batch.times):
             self.latest = int(batch.times[cursor])
         self.collect(int(batch.positions[cursor]) if len(batch.positions) else batch.base + cursor)
         used, room = int(self.arena.used[USED]), len(self.arena.node)
         # Half of the room stays free, and as much as the partitions that each collection looks at, so that it pays.
-        needed = max(2 * used, used + int(self.progress[evaluate.NEEDED]), 2 * len(self.partitions.configuration))
+        needed = max(2 * used, used + int(self.progress[stepping.NEEDED]), 2 * len(self.partitions.configuration))
         if needed > room:
             self.arena = grown(self.arena, self._affordable(needed, 2 * room, used))
 
     def _affordable(self, needed: int, wanted: int, used: int) -> int:
         """For how many nodes there may be room: as many as are wanted, or at least as many as are needed."""
-        each = bytes_a_node(self.arena) + (8 if self.rules.union else 0) + (8 * LADDER if self.rules.earliest else 0)
+        each = bytes_a_node(self.arena) + 8 * self.rules.union + 8 * LADDER * (self._ladder is not None)
         old = len(self.arena.node)  # is still there while its nodes are copied
         most = self._holder.room(Large.OPEN) // each - old
-        least = used + max(int(self.progress[evaluate.NEEDED]), used // 4)
+        least = used + max(int(self.progress[stepping.NEEDED]), used // 4)
         capacity = next((c for c in (max(needed, wanted), needed) if c <= most), least)
         self._holder.check(Large.OPEN, each * (capacity + old), used)
         self._holder.hold(Large.OPEN, each * capacity, used)
@@ -357,11 +354,12 @@ class Evaluator:
 
     def collect(self, position: int) -> None:
         """Keeps only what the next event, at this position, could still be joined with."""
-        if self.rules.consume == evaluate.CONSUME_ANY:
-            self.partitions.slots[self.partitions.epoch != self.progress[evaluate.EPOCH]] = NOTHING
+        if self.rules.consume == stepping.CONSUME_ANY:
+            self.partitions.slots[self.partitions.epoch != self.progress[stepping.EPOCH]] = NOTHING
         arena = self.arena
-        collect(arena.node, arena.second, arena.used, arena.values, self.partitions.slots, *self._lows(position))
-        self.progress[[evaluate.RUNGS, evaluate.COUNTED]] = 0  # the nodes have other numbers now
+        place = np.full(arena.used[USED], NOTHING, dtype=np.int64)
+        collect(arena, self.partitions.slots, *self._lows(position), place)
+        self.progress[[stepping.RUNGS, stepping.COUNTED]] = 0  # the nodes have other numbers now
 
     def drop_texts(self) -> None:
         """Forgets the texts that no run has stored; those that stay keep their order, so that the trees do."""
@@ -381,12 +379,12 @@ class Evaluator:
     def _lows(self, position: int) -> tuple[Positions, Positions]:
         """For each partition the earliest start that its next event could still be reported with."""
         rules, count = self.rules, len(self.partitions.configuration)
-        none = np.full(count, evaluate.NO_BOUND, dtype=np.int64)
+        none = np.full(count, stepping.NO_BOUND, dtype=np.int64)
         ranks = self.partitions.count if rules.counted else np.full(count, position, dtype=np.int64)
-        by_events = none if rules.events == evaluate.NO_BOUND else ranks - rules.events + 1
-        if rules.ticks == evaluate.NO_BOUND:
+        by_events = none if rules.events == stepping.NO_BOUND else ranks - rules.events + 1
+        if rules.ticks == stepping.NO_BOUND:
             return by_events, none
-        earliest = max(self.latest - rules.ticks, evaluate.NO_BOUND)
+        earliest = max(self.latest - rules.ticks, stepping.NO_BOUND)
         return np.full(count, earliest, dtype=np.int64), by_events
 
     def grow_partitions(self, count: int) -> None:

@@ -8,12 +8,13 @@ output never holds more than the candidates of one end.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ensue.kernels.arena import MARK_BITS, MARK_MASK
-from ensue.kernels.jit import allocating, kernel
+from ensue.kernels.jit import allocating, inner
+from ensue.kernels.stepping import Output
 from ensue.language import ast
 
 #: The selectors of a query; with ALL no choice is left.
@@ -29,7 +30,14 @@ _FREE = -1
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
-@kernel
+class Choice(NamedTuple):
+    """What a selector has left to choose among the matches of an end."""
+
+    selector: int
+    hidden: int  # the mark of events that only this choice looks at
+
+
+@inner
 def compare(path: Any, depth: int, position: Any, begin: int, end: int, choose: int) -> int:
     """1 where the support on the path is greater than the one from `begin` to `end`, -1 where it is less, else 0.
 
@@ -53,47 +61,47 @@ def compare(path: Any, depth: int, position: Any, begin: int, end: int, choose: 
 
 
 @allocating
-def keep_best(
-    start: Any,
-    end: Any,
-    offset: Any,
-    position: Any,
-    mark: Any,
-    first: int,
-    last: int,
-    choose: int,
-    hidden: int,
-    limit: int,
-) -> int:
+def keep_best(output: Output, first: int, last: int, choice: Choice, limit: int) -> int:
     """Keeps what is to be reported of the matches from `first` up to `last`, which are all of one end.
 
     Events with the mark `hidden` were only there to be compared: they are left out, and matches that are the same then
     are one. At most `limit` are kept, where it is not 0. Gives where the kept ones end.
     """
-    chosen = np.ones(last - first, dtype=np.bool_)
-    if choose == CHOOSE_MAX:
+    offset, position, mark = output.offset, output.position, output.mark
+    largest = choice.selector == CHOOSE_MAX
+    chosen = np.empty(last - first, dtype=np.bool_)
+    chosen[:] = True
+    if largest:
         _choose_largest(offset, position, first, chosen)
     # Only with MAX, which keeps several supports, two can become the same: kept ones are found by what is left of them.
-    size = 1
-    while choose == CHOOSE_MAX and hidden > 0 and size < 2 * len(chosen):
-        size *= 2
-    table = np.full(size, _FREE, dtype=np.int64)
+    table = _new_table(last - first if largest and choice.hidden > 0 else 0)
     kept, begin = first, offset[first]
     for m in range(first, last):
         stop = offset[m + 1]  # read before a kept match, which moves to the front, can overwrite it
         if chosen[m - first]:
             place = offset[kept]
             for k in range(begin, stop):
-                if mark[k] != hidden:
+                if mark[k] != choice.hidden:
                     position[place], mark[place] = position[k], mark[k]
                     place += 1
-            start[kept], end[kept], offset[kept + 1] = start[m], end[m], place
-            if size == 1 or _is_new(start, end, offset, position, mark, kept, table):
+            output.start[kept], output.end[kept], offset[kept + 1] = output.start[m], output.end[m], place
+            if len(table) == 0 or _is_new(output, kept, table):
                 kept += 1
                 if kept - first == limit:
                     break
         begin = stop
     return kept
+
+
+@allocating
+def _new_table(matches: int) -> Any:
+    """An empty table for so many matches; without a place where there are none."""
+    size = 1 if matches > 0 else 0
+    while size < 2 * matches:
+        size *= 2
+    table = np.empty(size, dtype=np.int64)
+    table[:] = _FREE
+    return table
 
 
 @allocating
@@ -118,7 +126,7 @@ def find_best(end: Any, offset: Any, position: Any, choose: int, best: Any) -> N
         first = last
 
 
-@kernel
+@inner
 def _order(offset: Any, position: Any, a: int, b: int, forward: bool) -> int:
     """As `compare`, of two matches that are written."""
     count_a, count_b = offset[a + 1] - offset[a], offset[b + 1] - offset[b]
@@ -133,19 +141,17 @@ def _order(offset: Any, position: Any, a: int, b: int, forward: bool) -> int:
 
 
 @allocating
-def find_distinct(start: Any, end: Any, offset: Any, position: Any, mark: Any, first: Any) -> None:
+def find_distinct(output: Output, first: Any) -> None:
     """Says of each match whether it is the first that is so."""
-    size = 1
-    while size < 2 * len(start):
-        size *= 2
-    table = np.full(size, _FREE, dtype=np.int64)
-    for m in range(len(start)):
-        first[m] = _is_new(start, end, offset, position, mark, m, table)
+    table = _new_table(len(output.start))
+    for m in range(len(output.start)):
+        first[m] = _is_new(output, m, table)
 
 
-@kernel
-def _is_new(start: Any, end: Any, offset: Any, position: Any, mark: Any, m: int, table: Any) -> bool:
+@inner
+def _is_new(output: Output, m: int, table: Any) -> bool:
     """Whether match `m` is none of those in the table; then it is put there."""
+    start, end, offset, position, mark = output.start, output.end, output.offset, output.position, output.mark
     length = offset[m + 1] - offset[m]
     number = np.uint64(start[m]) ^ np.uint64(end[m]) * _MIX
     for k in range(offset[m], offset[m + 1]):
@@ -171,21 +177,41 @@ def _is_new(start: Any, end: Any, offset: Any, position: Any, mark: Any, m: int,
 def _choose_largest(offset: Any, position: Any, first: int, chosen: Any) -> None:
     """MAX: those whose support is in no other's. Only a longer one can hold it, and of those a chosen one does."""
     count = len(chosen)
-    length = offset[first + 1 : first + count + 1] - offset[first : first + count]
-    if length.min() == length.max():
-        return
-    order = np.argsort(-length)
-    for i in range(count):
+    longest = 0
+    for m in range(count):
+        longest = max(longest, offset[first + m + 1] - offset[first + m])
+    # The matches in the order of their lengths, the longest first; `end` says where those of each length end.
+    order, end = np.empty(count, dtype=np.int64), np.empty(longest + 2, dtype=np.int64)
+    _sort_by_length(offset, first, order, end)
+    for i in range(end[longest], count):
         m = order[i]
-        for other in order[:i]:
-            if length[other] == length[m]:
-                break
+        length = offset[first + m + 1] - offset[first + m]
+        for k in range(end[length + 1]):
+            other = order[k]
             if chosen[other] and _inside(offset, position, first + m, first + other):
                 chosen[m] = False
                 break
 
 
-@kernel
+@inner
+def _sort_by_length(offset: Any, first: int, order: Any, end: Any) -> None:
+    """Puts the numbers of matches into order, the longest first, and into `end` where those of each length end."""
+    for n in range(len(end)):
+        end[n] = 0
+    for m in range(len(order)):
+        end[offset[first + m + 1] - offset[first + m]] += 1
+    before = 0
+    for n in range(len(end) - 1, -1, -1):
+        count = end[n]
+        end[n] = before  # where those of the length begin, for now
+        before += count
+    for m in range(len(order)):
+        n = offset[first + m + 1] - offset[first + m]
+        order[end[n]] = m
+        end[n] += 1
+
+
+@inner
 def _inside(offset: Any, position: Any, a: int, b: int) -> bool:
     """Whether the support of `a` is a part of that of `b`."""
     j = offset[b]

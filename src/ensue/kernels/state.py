@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ensue.data.envelope import Parts
-from ensue.kernels import evaluate
+from ensue.kernels import stepping
 from ensue.kernels.arena import EVENT, TREE, USED, Arena, new_arena
-from ensue.kernels.evaluate import Partitions
+from ensue.kernels.stepping import Partitions
 
 if TYPE_CHECKING:
     from ensue.kernels.runner import Runner
@@ -28,7 +28,7 @@ def save(runner: Runner) -> Parts:
         "configuration": configuration.astype(np.int32),
         "slots": partitions.slots[:count],
         "count": partitions.count[: count if rules.counted else 0],
-        "epoch": partitions.epoch[: count if rules.consume == evaluate.CONSUME_ANY else 0],
+        "epoch": partitions.epoch[: count if rules.consume == stepping.CONSUME_ANY else 0],
         "second": evaluator.arena.second[: used if len(evaluator.arena.second) > 1 else 0],
         "keys": reader.keys.rows,
         "tail_keys": look_back.tail_keys,
@@ -44,7 +44,7 @@ def save(runner: Runner) -> Parts:
     parts: Parts = {
         "position": runner.position,
         "latest": evaluator.latest,
-        "epochs": int(evaluator.progress[evaluate.EPOCH]),
+        "epochs": int(evaluator.progress[stepping.EPOCH]),
         "configurations": [[sorted(s) for s in evaluator.programs.configurations[c]] for c in in_use],
         **{name: array.copy() for name, array in arrays.items()},
     }
@@ -58,7 +58,7 @@ def load(runner: Runner, parts: Parts) -> None:
     evaluator, reader = runner.evaluator, runner.reader
     runner.position = parts["position"]
     evaluator.latest = parts["latest"]
-    evaluator.progress[evaluate.EPOCH] = parts["epochs"]
+    evaluator.progress[stepping.EPOCH] = parts["epochs"]
     # The programs that were learned stay: other states of the query are in the same configurations, by and large.
     known = [evaluator.programs.number(tuple(map(frozenset, c))) for c in parts["configurations"]]
     slots = parts["slots"].copy()
@@ -69,7 +69,7 @@ def load(runner: Runner, parts: Parts) -> None:
         _or_zeros(parts["epoch"], len(slots)),
     )
     evaluator.arena = _arena(parts, evaluator.arena)
-    evaluator.progress[evaluate.RUNGS] = 0
+    evaluator.progress[stepping.RUNGS] = 0
     if evaluator.arena.values.shape[1] > 1:
         reader.columns.texts.use(parts["text"], parts["text_end"])
     for i, machine in enumerate(reader.classifier.machines):

@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from ensue.kernels.arena import (
     CHILD,
@@ -23,11 +22,13 @@ from ensue.kernels.arena import (
     STAMP,
     TREE,
     USED,
+    Arena,
+    Window,
     added_to,
     alive,
     own_list,
 )
-from ensue.kernels.jit import kernel
+from ensue.kernels.jit import at, inlined, inner
 
 #: What stands in a register for NULL, which no check holds for, and for nothing, for which all do.
 NULL = np.iinfo(np.int64).min
@@ -39,7 +40,7 @@ DEEPEST = 256
 NODES_A_CALL = 4 * DEEPEST
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def compare(values: Any, node: int, key: Any, count: int) -> int:
     """How the first values of the node compare with a key: less, equal or greater than 0."""
     for r in range(count):
@@ -48,7 +49,7 @@ def compare(values: Any, node: int, key: Any, count: int) -> int:
     return 0
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def weight(key: Any, count: int) -> int:
     mixed = 0
     for r in range(count):
@@ -57,95 +58,70 @@ def weight(key: Any, count: int) -> int:
     return mixed
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _held(nodes: Any, seconds: Any, node: int, low: int, low_second: int) -> bool:
-    return node != NOTHING and alive(nodes, seconds, node, low, low_second)
+@inlined
+def _held(arena: Arena, node: int, window: Window) -> bool:
+    return node != NOTHING and alive(arena, node, window)
 
 
-@kernel
-def new_tree(nodes: Any, seconds: Any, values: Any, used: Any, old: int, left: int, own: int, right: int) -> int:
+@inner
+def new_tree(arena: Arena, old: int, left: int, own: int, right: int) -> int:
     """A node of a tree with the values of an old one; its stamp is the latest of its parts."""
-    node: int = used[USED]
-    used[USED] = node + 1
-    nodes[node, CHILD] = left
-    nodes[node, REST] = right
-    nodes[node, EVENT] = TREE - 1 - own
-    _stamp(nodes, seconds, node, left, right, own)
+    node: int = _added(arena, left, right, TREE - 1 - own, own)
     if old != NOTHING:
-        for r in range(values.shape[1]):
-            values[node, r] = values[old, r]
+        for r in range(arena.values.shape[1]):
+            arena.values[at(node), at(r)] = arena.values[at(old), at(r)]
     return node
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _stamp(nodes: Any, seconds: Any, node: int, a: int, b: int, c: int) -> None:
+@inlined
+def _added(arena: Arena, left: int, right: int, event: int, own: int) -> int:
+    """A new node, whose stamp is the latest of its parts."""
+    nodes, seconds = arena.node, arena.second
+    node: int = arena.used[USED]
+    arena.used[USED] = node + 1
+    nodes[at(node), CHILD] = left
+    nodes[at(node), REST] = right
+    nodes[at(node), EVENT] = event
     stamp = second = NULL
-    for part in (a, b, c):
+    for part in (left, right, own):
         if part != NOTHING:
-            stamp = max(stamp, nodes[part, STAMP])
+            stamp = max(stamp, nodes[at(part), STAMP])
             if len(seconds) > 1:
-                second = max(second, seconds[part])
-    nodes[node, STAMP] = stamp
+                second = max(second, seconds[at(part)])
+    nodes[at(node), STAMP] = stamp
     if len(seconds) > 1:
-        seconds[node] = second
-
-
-@kernel
-def fork(nodes: Any, seconds: Any, used: Any, a: int, b: int, low: int, low_second: int) -> int:
-    """The union of two sets, without what the window has left behind."""
-    if not _held(nodes, seconds, a, low, low_second):
-        return b if _held(nodes, seconds, b, low, low_second) else NOTHING
-    if not _held(nodes, seconds, b, low, low_second):
-        return a
-    node: int = used[USED]
-    used[USED] = node + 1
-    nodes[node, CHILD] = a
-    nodes[node, REST] = b
-    nodes[node, EVENT] = FORK
-    _stamp(nodes, seconds, node, a, b, NOTHING)
+        seconds[at(node)] = second
     return node
 
 
-@kernel
-def _copy(
-    nodes: Any,
-    seconds: Any,
-    values: Any,
-    used: Any,
-    old: int,
-    left: int,
-    own: int,
-    right: int,
-    low: int,
-    low_second: int,
-) -> int:
+@inner
+def fork(arena: Arena, a: int, b: int, window: Window) -> int:
+    """The union of two sets, without what the window has left behind."""
+    if not _held(arena, a, window):
+        return b if _held(arena, b, window) else NOTHING
+    if not _held(arena, b, window):
+        return a
+    node: int = _added(arena, a, b, FORK, NOTHING)
+    return node
+
+
+@inner
+def _copy(arena: Arena, old: int, left: int, own: int, right: int, window: Window) -> int:
     """The node with other parts, without those that the window has left behind; a part itself if it is all there is."""
-    left = left if _held(nodes, seconds, left, low, low_second) else NOTHING
-    right = right if _held(nodes, seconds, right, low, low_second) else NOTHING
-    if not _held(nodes, seconds, own, low, low_second):
+    left = left if _held(arena, left, window) else NOTHING
+    right = right if _held(arena, right, window) else NOTHING
+    if not _held(arena, own, window):
         own = NOTHING
         if left == NOTHING or right == NOTHING:
             return left if right == NOTHING else right
-    node: int = new_tree(nodes, seconds, values, used, old, left, own, right)
+    node: int = new_tree(arena, old, left, own, right)
     return node
 
 
-@kernel
-def put(
-    nodes: Any,
-    seconds: Any,
-    values: Any,
-    used: Any,
-    groups: Any,
-    root: int,
-    key: Any,
-    added: int,
-    new: bool,
-    low: int,
-    low_second: int,
-    way: Any,
-) -> int:
+@inner
+def put(arena: Arena, root: int, key: Any, added: int, new: bool, window: Window, way: Any) -> int:
     """The tree with one more list under the key, which may be a new cell; `way` has room for DEEPEST nodes."""
+    nodes, values = arena.node, arena.values
     count = len(key)
     own_weight = weight(key, count)
     depth, above = 0, NOTHING  # the new node stands above those of the way that weigh less
@@ -160,51 +136,40 @@ def put(
         depth += 1
         node = nodes[node, CHILD] if order > 0 else nodes[node, REST]
     if node != NOTHING:  # the key is there
-        own = own_list(nodes, node)
-        if _held(nodes, seconds, own, low, low_second):
-            added = added_to(nodes, seconds, used, groups, own, added, new)
-        made: int = new_tree(nodes, seconds, values, used, node, nodes[node, CHILD], added, nodes[node, REST])
+        own = own_list(arena, node)
+        if _held(arena, own, window):
+            added = added_to(arena, own, added, new)
+        made: int = new_tree(arena, node, nodes[node, CHILD], added, nodes[node, REST])
         above = depth
     else:
         above = depth if above == NOTHING else above
         left = right = NOTHING
         for d in range(depth - 1, above - 1, -1):
             old = way[d]
-            own = own_list(nodes, old)
+            own = own_list(arena, old)
             if compare(values, old, key, count) < 0:
-                left = _copy(nodes, seconds, values, used, old, nodes[old, CHILD], own, left, low, low_second)
+                left = _copy(arena, old, nodes[old, CHILD], own, left, window)
             else:
-                right = _copy(nodes, seconds, values, used, old, right, own, nodes[old, REST], low, low_second)
-        made = new_tree(nodes, seconds, values, used, NOTHING, left, added, right)
+                right = _copy(arena, old, right, own, nodes[old, REST], window)
+        made = new_tree(arena, NOTHING, left, added, right)
         for r in range(count):
             values[made, r] = key[r]
         values[made, count] = own_weight
     for d in range(above - 1, -1, -1):
         old = way[d]
-        own = own_list(nodes, old)
+        own = own_list(arena, old)
         if compare(values, old, key, count) > 0:
-            made = _copy(nodes, seconds, values, used, old, made, own, nodes[old, REST], low, low_second)
+            made = _copy(arena, old, made, own, nodes[old, REST], window)
         else:
-            made = _copy(nodes, seconds, values, used, old, nodes[old, CHILD], own, made, low, low_second)
+            made = _copy(arena, old, nodes[old, CHILD], own, made, window)
     return made
 
 
-@kernel
-def between(
-    nodes: Any,
-    seconds: Any,
-    values: Any,
-    used: Any,
-    root: int,
-    first: Any,
-    last: Any,
-    count: int,
-    low: int,
-    low_second: int,
-    way: Any,
-) -> int:
+@inner
+def between(arena: Arena, root: int, first: Any, last: Any, count: int, window: Window, way: Any) -> int:
     """The union of all lists of the tree whose first `count` values lie between the two keys, in the tree's order."""
-    node = root if _held(nodes, seconds, root, low, low_second) else NOTHING
+    nodes, values = arena.node, arena.values
+    node = root if _held(arena, root, window) else NOTHING
     if count == 0:
         return node
     while node != NOTHING:
@@ -227,14 +192,14 @@ def between(
         else:
             place = nodes[place, CHILD]
     for d in range(depth - 1, -1, -1):
-        found = fork(nodes, seconds, used, own_list(nodes, way[d]), found, low, low_second)
-        found = fork(nodes, seconds, used, nodes[way[d], CHILD], found, low, low_second)
-    found = fork(nodes, seconds, used, own_list(nodes, node), found, low, low_second)
+        found = fork(arena, own_list(arena, way[d]), found, window)
+        found = fork(arena, nodes[way[d], CHILD], found, window)
+    found = fork(arena, own_list(arena, node), found, window)
     place = nodes[node, CHILD]
     while place != NOTHING:
         if compare(values, place, first, count) >= 0:
-            found = fork(nodes, seconds, used, nodes[place, REST], found, low, low_second)
-            found = fork(nodes, seconds, used, own_list(nodes, place), found, low, low_second)
+            found = fork(arena, nodes[place, REST], found, window)
+            found = fork(arena, own_list(arena, place), found, window)
             place = nodes[place, CHILD]
         else:
             place = nodes[place, REST]

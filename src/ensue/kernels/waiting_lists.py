@@ -10,19 +10,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numba import njit
-
-from ensue.kernels.arena import CHILD, EVENT, NOTHING, REST, STAMP, USED, renumber
-from ensue.kernels.jit import kernel
+from ensue.kernels.arena import CHILD, EVENT, NOTHING, REST, STAMP, USED, Arena, renumber
+from ensue.kernels.jit import inner, kernel
 
 
-@kernel
-def queued(nodes: Any, second: Any, first: int, fresh: int) -> None:
+@inner
+def queued(arena: Arena, first: int, fresh: int) -> None:
     """Makes a queue of a list whose first cells were made at this event: from the number `fresh` on.
 
     It is done when no move of the event asks for the queue as it was any more.
     """
+    nodes, second = arena.node, arena.second
     cell = first
     while nodes[cell, REST] >= fresh:
         second[nodes[cell, REST]] = cell
@@ -35,9 +33,10 @@ def queued(nodes: Any, second: Any, first: int, fresh: int) -> None:
     second[first] = cell if waiting == NOTHING else waiting
 
 
-@kernel
-def ripe(nodes: Any, second: Any, queue: int, latest: int) -> int:
+@inner
+def ripe(arena: Arena, queue: int, latest: int) -> int:
     """The runs of a queue that were reset at `latest` or before; what is asked for is never earlier than before."""
+    nodes, second = arena.node, arena.second
     waiting: int = second[queue]
     while waiting != NOTHING and nodes[waiting, STAMP] <= latest:
         waiting = NOTHING if waiting == queue else second[waiting]
@@ -46,31 +45,37 @@ def ripe(nodes: Any, second: Any, queue: int, latest: int) -> int:
     return found
 
 
-@njit(cache=True, nogil=True)
-def collect(nodes: Any, second: Any, used: Any, slots: Any) -> None:
-    """Keeps the nodes that the slots reach, in their order, and renumbers the slots."""
-    count = used[USED]
-    reached = np.zeros(count, dtype=np.bool_)
-    for node in slots.flat:
-        if node != NOTHING:
-            reached[node] = True
-    for node in range(count - 1, -1, -1):
-        if reached[node]:
+@kernel
+def collect(arena: Arena, slots: Any, place: Any) -> None:
+    """Keeps the nodes that the slots reach, in their order, and renumbers the slots.
+
+    `place` is NOTHING for each node; afterwards it says where each kept node has gone.
+    """
+    nodes, second, used = arena.node, arena.second, arena.used
+    for k in range(slots.shape[0]):
+        for s in range(slots.shape[1]):
+            if slots[k, s] != NOTHING:
+                place[slots[k, s]] = 0
+    for node in range(used[USED] - 1, -1, -1):
+        if place[node] != NOTHING:
             for part in (CHILD, REST):
                 if nodes[node, part] != NOTHING:
-                    reached[nodes[node, part]] = True
-    place = np.cumsum(reached) - 1
+                    place[nodes[node, part]] = 0
     kept = 0
-    for node in range(count):
-        if not reached[node]:
+    for node in range(used[USED]):  # a queue may look forward, to a node whose place must be known
+        if place[node] != NOTHING:
+            place[node] = kept
+            kept += 1
+    for node in range(used[USED]):
+        if place[node] == NOTHING:
             continue
+        to = place[node]
         for part in (CHILD, REST):
             old = nodes[node, part]
-            nodes[kept, part] = NOTHING if old == NOTHING else place[old]
+            nodes[to, part] = NOTHING if old == NOTHING else place[old]
         old = second[node]
-        second[kept] = place[old] if old >= 0 and reached[old] else NOTHING
-        nodes[kept, STAMP] = nodes[node, STAMP]
-        nodes[kept, EVENT] = nodes[node, EVENT]
-        kept += 1
+        second[to] = place[old] if old >= 0 else NOTHING
+        nodes[to, STAMP] = nodes[node, STAMP]
+        nodes[to, EVENT] = nodes[node, EVENT]
     used[USED] = kept
     renumber(slots, place)

@@ -154,6 +154,22 @@ class LastOf(Expression):
 
 
 @dataclass(frozen=True)
+class Field(Expression):
+    """`e.a`: field `a` of a struct, as in `x.user.id`."""
+
+    of: Expression
+    name: str
+
+
+@dataclass(frozen=True)
+class Element(Expression):
+    """`e[i]`: an element of a list, counted from 1, or the value of a key of a map."""
+
+    of: Expression
+    index: Expression
+
+
+@dataclass(frozen=True)
 class Each(Expression):
     """`x[g]`: every event of `x` satisfies `g`."""
 
@@ -246,25 +262,34 @@ class Filter(Pattern):
     condition: Expression
 
 
+class Link(StrEnum):
+    """How one step, or one round, follows the other; as a step it is written like this."""
+
+    THEN = ";"
+    DIRECTLY = ":"
+    NEXT = "->"
+
+
 @dataclass(frozen=True)
 class Sequence(Pattern):
-    """`p ; q`, `p : q` and their timed forms."""
+    """`p ; q`, `p : q`, `p -> q` and their timed forms."""
 
     left: Pattern
     right: Pattern
-    contiguous: bool = False
+    link: Link = Link.THEN
     gap: Interval | None = None
 
 
 @dataclass(frozen=True)
 class Iteration(Pattern):
-    """`p+`, `p:+`, `p{n,m}`, `p:{n,m}` and their timed forms; if `high` is None, there is no upper limit."""
+    """`p+`, `p{n,m}`, the same with `:` and `->`, timed or not; if `high` is None, there is no upper limit."""
 
     body: Pattern
     low: int = 1
     high: int | None = None
-    contiguous: bool = False
+    link: Link = Link.THEN
     gap: Interval | None = None
+    absent: Pattern | None = None  # what must not occur between two rounds, once a rewriting has spelled out `->`
 
 
 @dataclass(frozen=True)
@@ -276,11 +301,12 @@ class Optional(Pattern):
 
 @dataclass(frozen=True)
 class NotBetween(Pattern):
-    """`p ; NOT q ; r`"""
+    """`p ; NOT q ; r` and `p ; NOT q ;[I] r`, where the interval is from the end of `p` to the start of `r`."""
 
     left: Pattern
     absent: Pattern
     right: Pattern
+    gap: Interval | None = None
 
 
 @dataclass(frozen=True)
@@ -290,6 +316,15 @@ class NotAfter(Pattern):
     body: Pattern
     absent: Pattern
     deadline: Interval
+
+
+@dataclass(frozen=True)
+class NotBefore(Pattern):
+    """`NOT q WITHIN d ; p`: no `q` ended before `p` starts and started at most `d` before that start."""
+
+    absent: Pattern
+    deadline: Interval
+    body: Pattern
 
 
 @dataclass(frozen=True)
@@ -320,6 +355,10 @@ class Unless(Pattern):
 class Within(Pattern):
     body: Pattern
     window: Interval | EventCount
+
+
+#: The patterns with something that must not occur.
+Absence = Unless | NotBetween | NotAfter | NotBefore
 
 
 class Selector(StrEnum):

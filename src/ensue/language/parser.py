@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
-from decimal import Decimal
+from decimal import Context, Decimal
 from functools import cache
 from pathlib import Path
 from typing import Any as Anything
@@ -27,7 +28,7 @@ def parse_query(text: str | bytes) -> ast.Query:
     """The AST of a whole query.
 
     >>> parse_query("SELECT * FROM S WHERE A AS x ; B").pattern
-    Sequence(left=As(body=Type(name='A'), variable='x'), right=Type(name='B'), contiguous=False, gap=None)
+    Sequence(left=As(body=Type(name='A'), variable='x'), right=Type(name='B'), link=<Link.THEN: ';'>, gap=None)
     """
     node = _parse(text, "query_text")
     assert isinstance(node, ast.Query)
@@ -267,20 +268,32 @@ class _ToAst(Transformer_NonRecursive):  # type: ignore[type-arg]
         return ast.All(left, right, span=_span(meta))
 
     def then(self, meta: Meta, left: ast.Pattern, *rest: Anything) -> ast.Pattern:
-        return ast.Sequence(left, rest[-1], False, rest[0] if len(rest) == 2 else None, span=_span(meta))
+        return self._sequence(meta, left, ast.Link.THEN, rest)
 
     def directly(self, meta: Meta, left: ast.Pattern, *rest: Anything) -> ast.Pattern:
-        return ast.Sequence(left, rest[-1], True, rest[0] if len(rest) == 2 else None, span=_span(meta))
+        return self._sequence(meta, left, ast.Link.DIRECTLY, rest)
 
-    def not_between(self, meta: Meta, left: ast.Pattern, *rest: ast.Pattern) -> ast.Pattern:
-        *absent, right = rest
-        return ast.NotBetween(left, _neither(absent), right, span=_span(meta))
+    def next_(self, meta: Meta, left: ast.Pattern, *rest: Anything) -> ast.Pattern:
+        return self._sequence(meta, left, ast.Link.NEXT, rest)
+
+    def _sequence(self, meta: Meta, left: ast.Pattern, link: ast.Link, rest: Anything) -> ast.Pattern:
+        *gap, right = rest
+        return ast.Sequence(left, right, link, gap[0] if gap else None, span=_span(meta))
+
+    def not_between(self, meta: Meta, left: ast.Pattern, *rest: Anything) -> ast.Pattern:
+        *between, right = rest
+        absent = [part for part in between if isinstance(part, ast.Pattern)]
+        gap = between[-1] if len(between) > len(absent) else None
+        return ast.NotBetween(left, _neither(absent), right, gap, span=_span(meta))
+
+    def not_before(self, meta: Meta, *parts: Anything) -> ast.Pattern:
+        _not, absent, _within, deadline, body = parts
+        _check_deadline(deadline)
+        return ast.NotBefore(absent, deadline, body, span=_span(meta))
 
     def not_after(self, meta: Meta, left: ast.Pattern, *rest: Anything) -> ast.Pattern:
         *before, _not, last, _within, deadline = rest
-        if not _is_deadline(deadline):
-            hint = "write NOT q WITHIN 10 min, or WITHIN [< 10 min]"
-            raise _Refused("the deadline of an absence is an upper bound in time", deadline.span, hint)
+        _check_deadline(deadline)
         return ast.NotAfter(left, _neither([*before, last]), deadline, span=_span(meta))
 
     def absent(self, _meta: Meta, _not: Token, pattern: ast.Pattern) -> ast.Pattern:
@@ -296,23 +309,27 @@ class _ToAst(Transformer_NonRecursive):  # type: ignore[type-arg]
         return ast.Iteration(body, gap=gap[-1] if gap else None, span=_span(meta))
 
     def plus_directly(self, meta: Meta, body: ast.Pattern, *gap: Anything) -> ast.Pattern:
-        return ast.Iteration(body, contiguous=True, gap=gap[-1] if gap else None, span=_span(meta))
+        return ast.Iteration(body, link=ast.Link.DIRECTLY, gap=gap[-1] if gap else None, span=_span(meta))
+
+    def plus_next(self, meta: Meta, body: ast.Pattern, *gap: Anything) -> ast.Pattern:
+        return ast.Iteration(body, link=ast.Link.NEXT, gap=gap[-1] if gap else None, span=_span(meta))
 
     def repeat(self, meta: Meta, body: ast.Pattern, times: Anything, *gap: Anything) -> ast.Pattern:
-        return self._repeat(meta, body, times, gap, contiguous=False)
+        return self._repeat(meta, body, times, gap, ast.Link.THEN)
 
     def repeat_directly(self, meta: Meta, body: ast.Pattern, times: Anything, *gap: Anything) -> ast.Pattern:
-        return self._repeat(meta, body, times, gap, contiguous=True)
+        return self._repeat(meta, body, times, gap, ast.Link.DIRECTLY)
 
-    def _repeat(
-        self, meta: Meta, body: ast.Pattern, times: Anything, gap: Anything, *, contiguous: bool
-    ) -> ast.Pattern:
+    def repeat_next(self, meta: Meta, body: ast.Pattern, times: Anything, *gap: Anything) -> ast.Pattern:
+        return self._repeat(meta, body, times, gap, ast.Link.NEXT)
+
+    def _repeat(self, meta: Meta, body: ast.Pattern, times: Anything, gap: Anything, link: ast.Link) -> ast.Pattern:
         low, high, where = times
         if high is not None and (high < low or high == 0):
             message = "an iteration of no rounds" if high == 0 else f"an iteration of at least {low} and at most {high}"
             raise _Refused(f"{message} matches nothing", where)
         span = _span(meta)
-        node = ast.Iteration(body, max(low, 1), high, contiguous, gap[0] if gap else None, span=span)
+        node = ast.Iteration(body, max(low, 1), high, link, gap[0] if gap else None, span=span)
         return node if low else ast.Optional(node, span=span)
 
     def exactly(self, meta: Meta, count: Token) -> Anything:
@@ -344,13 +361,14 @@ class _ToAst(Transformer_NonRecursive):  # type: ignore[type-arg]
 
     # -- intervals
 
-    def up_to(self, meta: Meta, number: Token, unit: Token) -> ast.Interval | ast.EventCount:
+    def up_to(self, meta: Meta, *parts: Token) -> ast.Interval | ast.EventCount:
         span = _span(meta)
-        if unit.lower() in ("event", "events"):
+        number, unit = parts[:2]
+        if len(parts) == 2 and unit.lower() in ("event", "events"):
             if number.type != "INTEGER":
                 raise _Refused("a number of events is a whole number", _token_span(number))
             return ast.EventCount(_integer(number), span=span)
-        return ast.Interval(None, ast.Bound(_duration(number, unit, span), True, span=span), span=span)
+        return ast.Interval(None, ast.Bound(_duration(parts, span), True, span=span), span=span)
 
     def window_interval(self, _meta: Meta, interval: ast.Interval) -> ast.Interval:
         return interval
@@ -377,8 +395,8 @@ class _ToAst(Transformer_NonRecursive):  # type: ignore[type-arg]
     def bound(self, _meta: Meta, operator: Token, duration: ast.Duration) -> tuple[str, ast.Duration]:
         return operator.value, duration
 
-    def duration(self, meta: Meta, number: Token, unit: Token) -> ast.Duration:
-        return _duration(number, unit, _span(meta))
+    def duration(self, meta: Meta, *parts: Token) -> ast.Duration:
+        return _duration(parts, _span(meta))
 
     def number(self, _meta: Meta, token: Token) -> Token:
         return token
@@ -449,7 +467,13 @@ class _ToAst(Transformer_NonRecursive):  # type: ignore[type-arg]
         return ast.LastOf(name[0], attribute, span=_span(meta))
 
     def each(self, meta: Meta, name: tuple[str, Span], condition: ast.Expression) -> ast.Expression:
-        return ast.Each(name[0], condition, span=_span(meta))
+        return ast.Each(name[0], _over_attributes(condition), span=_span(meta))
+
+    def field(self, meta: Meta, of: ast.Expression, name: str) -> ast.Expression:
+        return ast.Field(of, name, span=_span(meta))
+
+    def element(self, meta: Meta, of: ast.Expression, index: ast.Expression) -> ast.Expression:
+        return ast.Element(of, index, span=_span(meta))
 
     def call(self, meta: Meta, function: Token, *arguments: Anything) -> ast.Expression:
         return ast.Call(function.lower(), arguments[0] if arguments else (), span=_span(meta))
@@ -464,6 +488,29 @@ class _ToAst(Transformer_NonRecursive):  # type: ignore[type-arg]
         raise AssertionError(f"the grammar's rule {data} has no AST")
 
 
+def _over_attributes(e: ast.Expression) -> ast.Expression:
+    """The expression as it is meant where bare names are attributes: `user.id` is a field, `tags[1]` an element.
+
+    Read before it was known where it stands, the same text is attribute `id` of a variable `user`, and `x[...]`.
+    """
+
+    def named(part: ast.Expression) -> ast.Expression | None:
+        match part:
+            case ast.Attribute():
+                return ast.Field(_name_before(part), part.name, span=part.span)
+            case ast.Each():
+                return ast.Element(_name_before(part), part.condition, span=part.span)
+        return None
+
+    return ast.replaced(e, named)
+
+
+def _name_before(part: ast.Attribute | ast.Each) -> ast.Name:
+    """The name with which the text of the part begins."""
+    start = part.span.start
+    return ast.Name(part.variable, span=Span(start, start + len(part.variable)))
+
+
 def _neither(absent: list[ast.Pattern]) -> ast.Pattern:
     """Combines `NOT q1 ; NOT q2`, which excludes both, into `NOT (q1 OR q2)`."""
     one, *more = absent
@@ -472,8 +519,10 @@ def _neither(absent: list[ast.Pattern]) -> ast.Pattern:
     return one
 
 
-def _is_deadline(window: ast.Interval | ast.EventCount) -> bool:
-    return isinstance(window, ast.Interval) and window.low is None and window.high is not None
+def _check_deadline(window: ast.Interval | ast.EventCount) -> None:
+    if not (isinstance(window, ast.Interval) and window.low is None and window.high is not None):
+        hint = "write NOT q WITHIN 10 min, or WITHIN [< 10 min]"
+        raise _Refused("the deadline of an absence is an upper bound in time", window.span, hint)
 
 
 def _integer(token: Token) -> int:
@@ -484,18 +533,60 @@ def _integer(token: Token) -> int:
     return int(digits)
 
 
-def _duration(number: Token, unit: Token, span: Span) -> ast.Duration:
-    known = ast.UNITS.get(unit.lower())
-    if known is None:
-        hint = did_you_mean(unit, ast.UNITS) or "units are ns, us, ms, s, min, h and d"
-        raise _Refused(f"unknown unit of time '{unit}'", _token_span(unit), hint)
+#: Each unit of time that a text may have, as so many of a unit that the AST has: a week is seven days.
+_UNITS: dict[str, tuple[int, str]] = {
+    **{name: (1, unit) for name, unit in ast.UNITS.items()},
+    **dict.fromkeys(("w", "week", "weeks"), (7, "d")),
+}
+_NO_FIXED_LENGTH = ("mon", "month", "months", "y", "yr", "year", "years")
+#: Enough digits for every sum of parts.
+_EXACT = Context(prec=100)
+
+
+def _duration(parts: Sequence[Token], span: Span) -> ast.Duration:
+    """The length `1 h 30 min`, in the smallest of its units: 90 min."""
+    total, unit = Decimal(0), ""
+    before: Token | None = None
+    for number, name in zip(parts[::2], parts[1::2], strict=True):
+        count, unit = _unit(name)
+        if before is not None and _nanoseconds(name) >= _nanoseconds(before):
+            hint = f"{name} is not smaller than {before}: write 1 h 30 min"
+            raise _Refused("the parts of a duration go from the largest unit to the smallest", _token_span(name), hint)
+        if before is not None:
+            total = _EXACT.multiply(total, Decimal(_nanoseconds(before) // _nanoseconds(name)))
+        total = _EXACT.add(total, _amount(number))
+        before = name
+    amount = _EXACT.multiply(total, Decimal(count))
+    if amount.adjusted() > 18:
+        raise _Refused("a duration has at most 19 digits before the point", span)
+    return ast.Duration(amount, unit, span=span)
+
+
+def _unit(name: Token) -> tuple[int, str]:
+    known = _UNITS.get(name.lower())
+    if known is not None:
+        return known
+    hint = did_you_mean(name, _UNITS) or "units are ns, us, ms, s, min, h, d and w"
+    if name.lower() in _NO_FIXED_LENGTH:
+        hint = "months and years have no fixed length: write days, such as 30 d"
+    elif any(c.isdigit() for c in name):
+        hint = "write the parts of a duration apart: 1 h 30 min"
+    raise _Refused(f"unknown unit of time '{name}'", _token_span(name), hint)
+
+
+def _nanoseconds(name: Token) -> int:
+    count, unit = _unit(name)
+    return count * ast.NANOSECONDS[unit]
+
+
+def _amount(number: Token) -> Decimal:
     # Durations are exact, so 1e999999999 s would be a number of a thousand million digits.
     _, _, exponent = number.value.lower().partition("e")
     amount = Decimal(number.value) if len(exponent) <= 4 else Decimal("Infinity")
     if not amount.is_finite() or amount.adjusted() > 18 or int(amount.as_tuple().exponent) < -18:
         message = "a duration has at most 19 digits before the point and 18 after it"
         raise _Refused(message, _token_span(number))
-    return ast.Duration(amount, known, span=span)
+    return amount
 
 
 def _unquote(token: Token) -> str:

@@ -93,21 +93,25 @@ def _pattern(p: ast.Pattern) -> tuple[str, int]:
         case ast.Optional():
             return f"{_repeated(p.body)}?", _POSTFIX
         case ast.Iteration():
-            return f"{_repeated(p.body)}{_times(p)}{_gap(p.gap)}", _POSTFIX
+            # No text of a query says this: it is what a rewriting has made of `->+`.
+            absent = "" if p.absent is None else f" /* NOT {_at(p.absent, _POSTFIX)} between two rounds */"
+            return f"{_repeated(p.body)}{_times(p)}{_gap(p.gap)}{absent}", _POSTFIX
         case ast.Select():
             return f"{p.selector}({print_pattern(p.body)})", _POSTFIX
         case ast.Project():
             names = ", ".join(map(print_name, p.variables)) or "()"
             return f"PROJECT {names} ({print_pattern(p.body)})", _POSTFIX
         case ast.Sequence():
-            operator = ":" if p.contiguous else ";"
-            return f"{_at(p.left, _SEQUENCE)} {operator}{_gap(p.gap)} {_at(p.right, _POSTFIX)}", _SEQUENCE
+            return f"{_at(p.left, _SEQUENCE)} {p.link}{_gap(p.gap)} {_at(p.right, _POSTFIX)}", _SEQUENCE
         case ast.NotBetween():
             left, absent, right = _at(p.left, _SEQUENCE), _at(p.absent, _POSTFIX), _at(p.right, _POSTFIX)
-            return f"{left} ; NOT {absent} ; {right}", _SEQUENCE
+            return f"{left} ; NOT {absent} ;{_gap(p.gap)} {right}", _SEQUENCE
         case ast.NotAfter():
             left, absent = _at(p.body, _SEQUENCE), _at(p.absent, _POSTFIX)
             return f"{left} ; NOT {absent} WITHIN {print_window(p.deadline)}", _SEQUENCE
+        case ast.NotBefore():
+            absent, body = _at(p.absent, _POSTFIX), _at(p.body, _UNLESS)
+            return f"NOT {absent} WITHIN {print_window(p.deadline)} ; {body}", _SUFFIX
         case ast.And():
             return f"{_at(p.left, _AND)} AND {_at(p.right, _SEQUENCE)}", _AND
         case ast.All():
@@ -134,7 +138,7 @@ def _suffix(p: ast.Filter | ast.Within) -> str:
 
 
 def _times(p: ast.Iteration) -> str:
-    mark = ":" if p.contiguous else ""
+    mark = "" if p.link is ast.Link.THEN else str(p.link)
     if p.high is None:
         return f"{mark}+" if p.low == 1 else f"{mark}{{{p.low},}}"
     return f"{mark}{{{p.low}}}" if p.low == p.high else f"{mark}{{{p.low},{p.high}}}"
@@ -204,6 +208,10 @@ def _expression(e: ast.Expression) -> tuple[str, int]:
             return f"{print_name(e.variable)}.{_attribute(e.name)}", _E_VALUE
         case ast.LastOf():
             return f"LASTOF({print_name(e.variable)}).{_attribute(e.name)}", _E_VALUE
+        case ast.Field():
+            return f"{_read_from(e.of)}.{_attribute(e.name)}", _E_VALUE
+        case ast.Element():
+            return f"{_read_from(e.of)}[{print_expression(e.index)}]", _E_VALUE
         case ast.Each():
             return f"{print_name(e.variable)}[{print_expression(e.condition)}]", _E_VALUE
         case ast.Call():
@@ -230,6 +238,13 @@ def _expression(e: ast.Expression) -> tuple[str, int]:
         case ast.Like():
             return f"{_e_at(e.operand, _E_SUM)} {_not(e.negated)}LIKE {_e_at(e.pattern, _E_SUM)}", _E_COMPARE
     raise AssertionError(e)
+
+
+def _read_from(e: ast.Expression) -> str:
+    """The text of what a field or an element is read out of."""
+    text = print_expression(e)
+    named = isinstance(e, ast.Attribute | ast.LastOf | ast.Name | ast.Call | ast.Each | ast.Field | ast.Element)
+    return text if named else f"({text})"
 
 
 def _not(negated: bool) -> str:

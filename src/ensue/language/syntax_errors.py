@@ -17,8 +17,10 @@ KEYWORDS = frozenset(
 )
 
 _EXPRESSION = frozenset("MINUS INTEGER DECIMAL STRING TRUE FALSE NULL NAME QUOTED MAX LAST LASTOF LPAR".split())
-_ABSENCE = "NOT stands between two patterns, p ; NOT q ; r, or has a deadline, p ; NOT q WITHIN 10 min"
-_PATTERN_OPERATORS = frozenset("'+' ':+' '{' ':{' '?' ';' ':'".split())
+_ABSENCE = (
+    "NOT stands between two patterns, p ; NOT q ; r, or has a time, p ; NOT q WITHIN 10 min or NOT q WITHIN 10 min ; p"
+)
+_PATTERN_OPERATORS = frozenset("'+' ':+' '->+' '{' ':{' '->{' '?' ';' ':' '->'".split())
 
 #: Groups of expected tokens that are reported under one name, widest first.
 _GROUPS: tuple[tuple[str, frozenset[str]], ...] = (
@@ -120,7 +122,7 @@ def _display(parser: Lark, terminal: str) -> str:
 
 
 def _hint_at_end(text: str, expected: Set[str]) -> str | None:
-    if re.search(r"(?i);\s*not\b[^;]*$", text):
+    if re.search(r"(?i)(;|\bwhere)\s*not\b[^;]*$", text):
         return _ABSENCE
     if text.rstrip().endswith(";"):
         return "a query has no ; at its end: it stands between the steps of a sequence"
@@ -150,10 +152,11 @@ def _hint_at_token(text: str, start: int, token: str, expected: Set[str]) -> str
     if kind in ("EQ", "LT", "LE", "GT", "GE", "NE") and not expected & {"EQ", "LE"}:
         return "comparisons do not chain: write a = b AND b = c"
     in_filter = re.search(r"(?i)\bfilter\b[^()]*$", before) is not None
-    if in_filter and kind in ("AS", "SEMICOLON", "COLON", "QMARK", "LBRACE", "UNLESS", "ALL"):
+    if in_filter and (token == "->" or kind in ("AS", "SEMICOLON", "COLON", "QMARK", "LBRACE", "UNLESS", "ALL")):
         return "FILTER takes all that stands to its left: put the filtered pattern in parentheses, (p FILTER f) ; q"
     absent = kind == "NOT" and "PROJECT" in expected
-    if absent or (re.search(r"(?i);\s*not\b[^;]*$", before) and "SEMICOLON" in expected):
+    after_not = re.search(r"(?i)(;|\bwhere)\s*not\b[^;]*$", before) is not None
+    if absent or (after_not and expected & {"SEMICOLON", "WITHIN"}):
         return _ABSENCE
     if kind == "NAME":
         return did_you_mean(token, [k for k in expected if k in KEYWORDS])

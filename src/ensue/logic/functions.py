@@ -21,6 +21,7 @@ TEXT = frozenset((Kind.STRING, Kind.NULL))
 WHOLE = frozenset((Kind.INTEGER, Kind.NULL))
 TRUTH = frozenset((Kind.BOOLEAN, Kind.NULL))
 TIME = frozenset((Kind.TIMESTAMP, Kind.NULL))
+TEXT_OR_LIST = frozenset((Kind.STRING, Kind.LIST, Kind.NULL))
 
 ResultRule = Callable[[Sequence[ValueType]], ValueType]
 
@@ -131,12 +132,12 @@ FUNCTIONS: dict[str, Function] = {
     # strings
     "lower": Function((TEXT,), _always(STRING)),
     "upper": Function((TEXT,), _always(STRING)),
-    "length": Function((TEXT,), _always(INTEGER)),
+    "length": Function((TEXT_OR_LIST,), _always(INTEGER)),
     "trim": Function((TEXT,), _always(STRING)),
     "substr": Function((TEXT, WHOLE, WHOLE), _always(STRING), optional=1),
     "concat": Function((TEXT,), _always(STRING), variadic=True),
     "replace": Function((TEXT, TEXT, TEXT), _always(STRING)),
-    "contains": Function((TEXT, TEXT), _always(BOOLEAN)),
+    "contains": Function((TEXT_OR_LIST, ANY_KIND), _always(BOOLEAN)),
     "starts_with": Function((TEXT, TEXT), _always(BOOLEAN)),
     "ends_with": Function((TEXT, TEXT), _always(BOOLEAN)),
     # times, in the zone of their column

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ensue.automata.predicates import Test
 from ensue.language import ast
-from ensue.logic.window import looks_back, reaches_back, steps_back
+from ensue.logic.window import looks_back, reaches_back, steps_back, time_before
 from ensue.plan.choice import Choice
 from ensue.plan.plan import Plan
 
@@ -35,7 +35,7 @@ _LOOKS_BACK = "PREV looks back to events before the window"
 
 def reach_of(choice: Choice, tick: int | None) -> Reach:
     """The reach of a query in a stream of all its events, whatever their keys."""
-    plan, ticks = choice.plan, choice.window.ticks(tick)
+    plan, ticks = choice.plan, _ticks(choice, tick)
     if plan is None:
         because = reaches_back(choice.evaluated.query) or ("" if ticks is not None else _NO_WINDOW)
         return Reach(ticks=ticks, because=because)
@@ -48,6 +48,12 @@ def reach_of(choice: Choice, tick: int | None) -> Reach:
     if by_key and looked_back:
         return Reach(because=_LOOKS_BACK)
     return Reach(events, ticks, looked_back, "" if ticks is not None or events is not None else _NO_WINDOW)
+
+
+def _ticks(choice: Choice, tick: int | None) -> int | None:
+    """How long before its end a match may start, and how long before that an absence looks."""
+    window, before = choice.window.ticks(tick), time_before(choice.checked.query.pattern, tick)
+    return None if window is None or before is None else window + before
 
 
 def reach_in_time(choice: Choice, tick: int | None) -> Reach:

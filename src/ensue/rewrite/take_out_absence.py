@@ -26,8 +26,8 @@ def take_out_absence(parts: QueryParts) -> QueryParts:
 
 
 def _before(p: ast.Pattern) -> ast.Pattern:
-    """The pattern without the absence at its end, which has only filters and windows around it."""
+    """The pattern without the absence at its end. Only filters, windows and an absence at the front are around it."""
     if isinstance(p, ast.NotAfter):
         return p.body
-    assert isinstance(p, ast.Filter | ast.Within)
+    assert isinstance(p, ast.Filter | ast.Within | ast.NotBefore)
     return dataclasses.replace(p, body=_before(p.body))

@@ -30,11 +30,16 @@ LITERALS = {
     "truth": ["TRUE", "FALSE", "NULL"],
     "time": ["timestamp('2024-03-31 02:30')", "timestamp('1969-12-31')"],
     "zoned": ["timestamp('2024-03-31 01:00Z')", "timestamp('2024-10-27 00:30Z')"],
-    "length": ["90 min", "1 ns", "2 d"],
+    "length": ["1 h 30 min", "1 ns", "2 d"],
 }
 ARITHMETIC = {
     "number": [("number", op, "number") for op in "+-*/%"] + [("length", "/", "length")],
-    "length": [*(("length", op, "length") for op in "+-"), ("length", "*", "number"), ("time", "-", "time")],
+    "length": [
+        *(("length", op, "length") for op in "+-"),
+        ("length", "*", "number"),
+        ("length", "/", "number"),
+        ("time", "-", "time"),
+    ],
     "time": [("time", "+", "length"), ("time", "-", "length"), ("length", "+", "time")],
     "zoned": [("zoned", "+", "length"), ("zoned", "-", "length")],
     "text": [("text", "||", "text")],

@@ -12,7 +12,8 @@ from odd_values import same
 import ensue
 from ensue.columns.evaluation import evaluated, named_by_text
 from ensue.data.events import one_chunk, read_events
-from ensue.engines.reference.expressions import Events, Expressions, Scope, python_values
+from ensue.engines.reference.expressions import Events, Expressions, Scope
+from ensue.engines.reference.python_values import python_values
 from ensue.language.parser import parse_expression
 from ensue.logic.functions import FUNCTIONS
 
@@ -162,6 +163,22 @@ def test_comparison(expression, expected):
         ("x.d64 - timestamp('1970-01-01')", timedelta(milliseconds=1)),
         ("x.far + 1 s", None),
         ("x.far - x.far", timedelta(0)),
+        ("1 h 30 min = 90 min", True),
+        ("1 w 2 d 0.5 h", timedelta(days=9, minutes=30)),
+        ("1 h * 1.5 = 90 min", True),
+        ("0.1 * 1 s = 100 ms", True),
+        ("1 h / 4 = 15 min", True),
+        ("1 h / 0.4 = 150 min", True),
+        ("1 us / 1000 / 2 = 1 ns", True),
+        ("1 us / -1000 / 2 = -1 ns", True),
+        ("1 h / 0", None),
+        ("1 h * x.nan", None),
+        ("1 h / x.nan", None),
+        ("1 h * x.inf", None),
+        ("1 h / x.inf = 0 s", True),
+        ("9223372036 s * 1.5", None),
+        ("1 h * x.n", None),
+        ("1 h * x.dec = 6 min", True),
         ("2 + 3 * 4", 14),
         ("(2 + 3) * 4", 20),
         ("10 - 3 - 2", 5),

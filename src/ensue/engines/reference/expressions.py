@@ -12,13 +12,13 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any
 
-import pyarrow as pa
-
 from ensue.data.events import EventStream
-from ensue.data.schema import Kind, ValueType, timestamp_literal, value_type
-from ensue.engines.reference.scalar_functions import MEANINGS, aligned, as_computed, as_typed, nan_last
+from ensue.data.schema import Kind, ValueType, timestamp_literal
+from ensue.engines.reference.python_values import python_values
+from ensue.engines.reference.scalar_functions import MEANINGS, aligned, as_computed, as_typed, half_away, nan_last
 from ensue.language import ast
 from ensue.logic.functions import AGGREGATES
+from ensue.logic.paths import root_of
 from ensue.logic.scope import aggregates_of, chosen_variables, last_of
 from ensue.logic.types import Typing
 
@@ -80,23 +80,6 @@ class Events:
         return self._substream_of[position][rank] if rank >= 0 else None
 
 
-def python_values(column: pa.ChunkedArray) -> list[Any]:
-    """The column as values that expressions compute with: times and durations as integers of nanoseconds."""
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    arrow = column.type
-    kind = value_type(arrow).kind
-    if kind in (Kind.TIMESTAMP, Kind.DURATION):
-        if pa.types.is_date32(arrow):
-            column, unit = column.cast(pa.int32()), "d"
-        else:
-            unit = "ms" if pa.types.is_date64(arrow) else arrow.unit
-        ticks = column.cast(pa.int64()).to_pylist()
-        return [None if t is None else t * ast.NANOSECONDS[unit] for t in ticks]
-    values: list[Any] = column.to_pylist()
-    return values
-
-
 @dataclass(frozen=True)
 class Scope:
     """What the names of an expression stand for: one event each (`chosen`), or a set (for `x[g]`, aggregates)."""
@@ -148,6 +131,11 @@ class Expressions:
                 return self.events.value(e.name, scope.chosen[e.variable])
             case ast.LastOf():
                 return self.events.value(e.name, scope.chosen[last_of(e.variable)])
+            case ast.Field():
+                struct = self.value(e.of, scope)
+                return None if struct is None else struct[e.name]
+            case ast.Element():
+                return _element(self.value(e.of, scope), self.value(e.index, scope))
             case ast.Each():
                 every = [self.value(e.condition, scope.at(k)) for k in scope.sets[e.variable]]
                 return _all(every)
@@ -161,7 +149,8 @@ class Expressions:
             case ast.Binary(operator="OR"):
                 return _any([self.value(e.left, scope), self.value(e.right, scope)])
             case ast.Binary():
-                return binary(e.operator, self.value(e.left, scope), self.value(e.right, scope))
+                found = binary(e.operator, self.value(e.left, scope), self.value(e.right, scope))
+                return self._whole_nanoseconds(found) if self._is_part_of_duration(e, found) else found
             case ast.IsNull():
                 return (self.value(e.operand, scope) is None) != e.negated
             case ast.InList():
@@ -201,6 +190,16 @@ class Expressions:
         value = meaning.compute(*values)
         return value if type_ is None else as_typed(value, type_)
 
+    def _is_part_of_duration(self, e: ast.Binary, found: Any) -> bool:
+        """Whether a duration was multiplied or divided, and the result is a float."""
+        type_ = self._type(e) if e.operator in ("*", "/") and isinstance(found, float) else None
+        return type_ is not None and type_.kind is Kind.DURATION
+
+    @staticmethod
+    def _whole_nanoseconds(value: float) -> int | None:
+        """The nearest whole number, halves away from zero; NULL where it does not fit 64 bits."""
+        return _fits(int(half_away(value))) if math.isfinite(value) else None
+
     def _type(self, e: ast.Expression) -> ValueType | None:
         if e not in self._types:
             self._types[e] = self._typing.infer(e)
@@ -209,11 +208,15 @@ class Expressions:
     def _look_back(self, e: ast.Call, scope: Scope) -> Any:
         term, *steps = e.arguments
         k = int(steps[0].value) if steps and isinstance(steps[0], ast.Literal) else 1  # type: ignore[arg-type]
-        assert isinstance(term, ast.Attribute | ast.Name)
-        position = scope.chosen[term.variable] if isinstance(term, ast.Attribute) else scope.here
+        root = root_of(term)
+        assert isinstance(root, ast.Attribute | ast.Name)
+        position = scope.chosen[root.variable] if isinstance(root, ast.Attribute) else scope.here
         assert position is not None
         before = self.events.before(position, k)
-        return None if before is None else self.events.value(term.name, before)
+        if before is None:
+            return None
+        there = scope.choosing(root.variable, before) if isinstance(root, ast.Attribute) else scope.at(before)
+        return self.value(term, there)
 
     def _aggregate(self, e: ast.Call, scope: Scope) -> Any:
         (argument,) = e.arguments
@@ -292,6 +295,17 @@ def binary(symbol: str, left: Any, right: Any) -> Any:
         case "%":
             return None if right == 0 else _remainder(left, right)
     raise AssertionError(symbol)
+
+
+def _element(of: Any, index: Any) -> Any:
+    """An element of a list, counted from 1 or, with a negative number, from its end; or the value of a key of a map."""
+    if of is None or index is None:
+        return None
+    if isinstance(of, dict):
+        return of.get(index)
+    if index == 0 or abs(index) > len(of):
+        return None
+    return of[index - 1 if index > 0 else index]
 
 
 def _remainder(left: Any, right: Any) -> Any:

@@ -76,7 +76,7 @@ def _of_floats(compute: Callable[..., float]) -> Meaning:
     return Meaning(guarded)
 
 
-def _round(value: float) -> float:
+def half_away(value: float) -> float:
     """Half away from zero; exact, since a float minus its whole part is."""
     whole = math.trunc(value)
     return whole + math.copysign(1.0, value) if abs(value - whole) >= 0.5 else whole
@@ -112,6 +112,16 @@ def _substr(text: str, start: int, length: int | None = None) -> str:
     """SQL's: positions count from 1; a negative start counts from the end."""
     begin = start - 1 if start > 0 else max(len(text) + start, 0) if start < 0 else 0
     return text[begin:] if length is None else text[begin : begin + max(length, 0)]
+
+
+def _contains(of: Any, wanted: Any) -> bool | None:
+    """Whether a text has the part, or a list an element that equals the value: as with IN, a NULL element may."""
+    if isinstance(of, str):
+        return wanted in of
+    found = [e for e in of if e is not None]
+    if any(left == right for left, right in (aligned(e, wanted) for e in found)):
+        return True
+    return None if len(found) < len(of) else False
 
 
 # ---------------------------------------------------------------- times
@@ -180,7 +190,7 @@ MEANINGS: dict[str, Meaning] = {
     "sign": Meaning(_sign),
     "floor": _whole(math.floor),
     "ceil": _whole(math.ceil),
-    "round": _whole(_round),
+    "round": _whole(half_away),
     "sqrt": _of_floats(math.sqrt),
     "exp": _of_floats(math.exp),
     "ln": _of_floats(math.log),
@@ -203,7 +213,7 @@ MEANINGS: dict[str, Meaning] = {
     "substr": Meaning(_substr),
     "concat": Meaning(lambda *t: "".join(t)),
     "replace": Meaning(lambda t, old, new: t.replace(old, new) if old else t),
-    "contains": Meaning(lambda t, part: part in t),
+    "contains": Meaning(_contains, exact=True),
     "starts_with": Meaning(str.startswith),
     "ends_with": Meaning(str.endswith),
     # times, in the zone of their column

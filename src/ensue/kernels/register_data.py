@@ -1,0 +1,71 @@
+"""What runs with registers need beside the rest: what programs do with registers, and room to work in."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ensue.automata.register_moves import MoveKind
+from ensue.kernels.formulas import Formulas
+from ensue.kernels.stepping import Columns
+
+# How a move takes the runs of its source, as plain integers.
+PASS, UNION, SIFT, EACH, MERGE = map(int, MoveKind)
+# Which value stays where one is stored already.
+KEEP_NEW, KEEP_LEAST, KEEP_GREATEST, KEEP_NONE = 0, 1, 2, 3
+
+
+# The columns of a table of moves, or of reports, beside those of `stepping.Tables`: which action they make, how they
+# take runs, by how many of the first registers the checks bound these, a bit for each register that counts afterwards,
+# and, where runs of the target get lost by a clock, its place in the target's keys and the check that says so, else -1.
+ACTION, KIND, BOUND, LIVE, CLOCK, LOST = range(6)
+
+
+class Actions(NamedTuple):
+    """What is checked and stored; the names of the columns are below."""
+
+    first: Any  # int32[actions + 1, 3]: the checks, stores and formulas of an action go up to those of the next
+    checks: Any  # int32[checks, 2]
+    stores: Any  # int32[stores, 3]
+    formulas: Any  # int32[formulas, 2]
+
+
+FIRST_CHECK, FIRST_STORE, FIRST_FORMULA = range(3)
+# Of checks and stores: which register, which column of the batch, and which value a store keeps.
+REGISTER, COLUMN, KEEP = range(3)
+# Of formulas: which one, and whether it must not be TRUE.
+FORMULA, ABSENT = range(2)
+
+
+class Spine(NamedTuple):
+    """The right side of a tree that is made from its least key on: nodes that may still get a right subtree."""
+
+    key: Any  # int64[DEEPEST, registers + 1], with the weight
+    own: Any  # int64[DEEPEST]
+    left: Any
+
+
+class RegisterData(NamedTuple):
+    """All that runs with registers need beside the rest."""
+
+    moves: Any  # int32[moves, 6]
+    reports: Any  # int32[reports, 6]
+    ends: Any  # int32[reports, 2]: the SOURCE of a report, which is where in `selected` its runs are, and its MARK
+    actions: Actions
+    formulas: Formulas
+    columns: Columns
+    selected: Any  # int64[1, reports of one program]: the runs of each report
+    key: Any  # int64[registers]: what a run has stored after a move
+    first: Any  # int64[registers]: the keys between which the runs lie that pass
+    last: Any
+    way: Any  # int64[DEEPEST]: the nodes from a root to a place in its tree
+    walk: Any  # int64[DEEPEST]: the nodes of a tree that are still to visit
+    spine: Spine
+
+
+class Move(NamedTuple):
+    """A move of a program at an event."""
+
+    number: int
+    row: int  # of the event in the batch
+    event: int  # with its mark, as a node has it
+    marks: bool  # whether the event is marked, so that runs are extended with it
