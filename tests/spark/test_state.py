@@ -16,8 +16,8 @@ from pyspark.sql import functions as F
 from sparkling import frame_of
 
 import ensue
+from ensue.spark.bucket_count import BucketCount
 from ensue.spark.frames import final_after, read_frames
-from ensue.spark.run import usual_buckets
 
 T0 = datetime(2024, 1, 1, tzinfo=UTC)
 SCHEMA = pa.schema([("time", pa.timestamp("us", "UTC")), ("type", pa.string()), ("k", pa.int64())])
@@ -182,9 +182,9 @@ def test_as_many_buckets_as_tasks(spark, source):
     before = spark.conf.get("spark.sql.shuffle.partitions")
     try:
         spark.conf.set("spark.sql.shuffle.partitions", "50")
-        assert usual_buckets(source.events()) == 50
+        assert BucketCount.of(source.events()).in_task() == 50
         spark.conf.set("spark.sql.shuffle.partitions", "2")
-        assert usual_buckets(source.events()) == 8
+        assert BucketCount.of(source.events()).in_task() == 8
     finally:
         spark.conf.set("spark.sql.shuffle.partitions", before)
 

@@ -8,9 +8,9 @@ from collections.abc import Callable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ensue.columns import choice_functions, number_functions, text_functions, time_functions
+from ensue.columns import choice_functions, nested_values, number_functions, text_functions, time_functions
 from ensue.columns.raw_arrays import Value, nulls
-from ensue.data.schema import value_type
+from ensue.data.schema import is_list, value_type
 from ensue.logic.functions import FUNCTIONS
 
 
@@ -23,6 +23,11 @@ def _strict(name: str, compute: Callable[..., Value]) -> Callable[..., Value]:
         return compute(*values)
 
     return apply
+
+
+def _of_lists_or(of_texts: Callable[..., Value], of_lists: Callable[..., Value]) -> Callable[..., Value]:
+    """A function that texts and lists both have."""
+    return lambda first, *others: (of_lists if is_list(first.type) else of_texts)(first, *others)
 
 
 _of_floats = number_functions.of_floats
@@ -62,12 +67,12 @@ _STRICT: dict[str, Callable[..., Value]] = {
     # strings
     "lower": pc.utf8_lower,
     "upper": pc.utf8_upper,
-    "length": text_functions.length,
+    "length": _of_lists_or(text_functions.length, nested_values.length),
     "trim": text_functions.trim,
     "substr": text_functions.substr,
     "concat": text_functions.concat,
     "replace": text_functions.replace,
-    "contains": text_functions.contains,
+    "contains": _of_lists_or(text_functions.contains, nested_values.contains),
     "starts_with": text_functions.starts_with,
     "ends_with": text_functions.ends_with,
     # times, in the zone of their column
@@ -78,7 +83,12 @@ _STRICT: dict[str, Callable[..., Value]] = {
     "hour": _part(time_functions.hour),
     "minute": _part(time_functions.minute),
     "second": _part(time_functions.second),
+    "quarter": _part(time_functions.quarter),
+    "week": _part(time_functions.week),
+    "day_of_year": _part(time_functions.day_of_year),
+    "epoch": time_functions.epoch,
     "date": time_functions.date,
+    "date_trunc": time_functions.date_trunc,
 }
 COLUMN_FUNCTIONS: dict[str, Callable[..., Value]] = {
     **{name: _strict(name, compute) for name, compute in _STRICT.items()},

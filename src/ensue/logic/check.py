@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ensue.data.schema import Kind, Schema
+from ensue.data.schema import Schema
 from ensue.errors import Problem, ProblemKind, QueryError, Span, did_you_mean, listed
 from ensue.language import ast
 from ensue.language.printer import print_expression, print_interval
 from ensue.logic.check_filters import ITEMS, aggregate_problems, expression_problems, problem, scope_problems, unknown
 from ensue.logic.first import NoFirst, first
 from ensue.logic.outputs import Output, outputs
+from ensue.logic.paths import field_names
 from ensue.logic.scope import Bindings, bindings, free, is_aggregate
 from ensue.logic.types import Typing
 
@@ -44,7 +45,7 @@ def check(query: ast.Query, text: str, schema: Schema | None = None) -> Checked:
                                                               ^^^^^^^^
       hint: write x.v
     """
-    typing = Typing(schema)
+    typing = Typing(schema, bindings(query.pattern))
     problems = [
         *_shape_problems(query),
         *scope_problems(query.pattern),
@@ -168,7 +169,7 @@ def _item_problems(query: ast.Query) -> Iterator[Problem]:
             if e.name not in known:
                 yield unknown(e, e.name, list(known))
             continue
-        if item.alias is None and not isinstance(e, ast.Attribute):
+        if item.alias is None and field_names(e) is None:
             hint = f"write {print_expression(e)} AS name"
             yield problem(item, "an expression or aggregate in SELECT needs a name", hint)
         for node in ast.walk(e):
@@ -211,7 +212,7 @@ def _clause_problems(query: ast.Query, schema: Schema | None) -> Iterator[Proble
         if found is None:
             hint = did_you_mean(key.attribute, schema.attributes) or f"the attributes are {listed(schema.attributes)}"
             yield problem(key, f"unknown attribute '{key.attribute}'", hint, name=True)
-        elif found.kind is Kind.OTHER:
+        elif found.kind.nested:
             yield Problem(ProblemKind.TYPE, f"cannot partition by '{key.attribute}' of type {found}", key.span)
     for i, stream in enumerate(query.streams):
         if stream in query.streams[:i]:

@@ -71,7 +71,7 @@ def fits_a_register(e: ast.Expression, typing: Typing, operator: str) -> bool:
         return True
     if type_.kind is Kind.STRING:
         return operator == "="
-    return type_.kind is not Kind.OTHER and not pa.types.is_uint64(type_.arrow) and not typing.has_long_decimals(e)
+    return not type_.kind.nested and not pa.types.is_uint64(type_.arrow) and not typing.has_long_decimals(e)
 
 
 def is_plain(e: ast.Expression) -> bool:

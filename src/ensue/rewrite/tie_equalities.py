@@ -12,7 +12,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 
-from ensue.data.schema import Kind
 from ensue.language import ast
 from ensue.logic.check import Checked
 from ensue.logic.classify import conjuncts_of
@@ -59,7 +58,7 @@ def tied(checked: Checked, *, counting: bool = False) -> Checked:
     named = dict.fromkeys(a for a, _ in [*equalities, *(e for es in absent for e in es)])
     attributes = [a for a in named if _ties_all(core, a, equalities, absent)]
     if checked.schema is not None:  # nested values can be compared, but are no keys
-        attributes = [a for a in attributes if checked.schema.attributes[a].kind is not Kind.OTHER]
+        attributes = [a for a in attributes if not checked.schema.attributes[a].kind.nested]
     if not attributes:
         return checked
     old = {k.attribute for k in query.partition}

@@ -13,10 +13,9 @@ from pyspark.sql import types as T
 from ensue.data.reading import check_column, check_reading, events_by_stream, nanoseconds_of_a_step, no_time_type
 from ensue.data.schema import Schema
 from ensue.errors import DataError, listed
+from ensue.spark.chaining import WATERMARK, has_second_watermark, is_told_later
 from ensue.spark.type_mapping import arrow_schema
 
-#: The metadata of the time column in which Spark keeps the delay of a watermark.
-_WATERMARK = "spark.watermarkDelayMs"
 #: The column that holds the types of the events of several merged streams.
 STREAM_TYPE = "__ensue_stream"
 
@@ -127,7 +126,18 @@ def check_stream(events: EventFrame) -> None:
     if not isinstance(field.dataType, T.TimestampType):
         found = _named(events.frame, events.time)
         raise DataError(f"on a stream the time column must be a timestamp; '{events.time}' is of type {found}")
-    if _WATERMARK not in field.metadata:
+    if is_told_later(field):
+        raise DataError(
+            f"'{events.time}' is the end of matches that are reported later, when their deadline has passed: on a "
+            "stream it cannot be the time column of another query. Write the matches to a table, and read that as a "
+            "stream"
+        )
+    if has_second_watermark(field):
+        raise DataError(
+            f"'{events.time}' of a stream of matches has a watermark already: leave withWatermark out. A second "
+            "watermark would wait for matches, which wait for the watermark"
+        )
+    if WATERMARK not in field.metadata:
         raise DataError(
             f"the stream has no watermark on '{events.time}': without one, the order of events is never final. Add\n"
             f'  df.withWatermark("{events.time}", "10 seconds")\n'
@@ -159,7 +169,7 @@ def final_after(events: EventFrame) -> int:
         plan = plan.children().head()
     if watermarks != 1:
         raise DataError(f"alone=True: the stream has {watermarks} watermarks")
-    return int(events.frame.schema[events.time].metadata[_WATERMARK])
+    return int(events.frame.schema[events.time].metadata[WATERMARK])
 
 
 def as_schema(events: EventFrame) -> Schema:

@@ -41,12 +41,16 @@ def with_own_names(table: pa.Table) -> pa.Table:
 
 @dataclass(frozen=True)
 class Recipe:
-    """A query, the predicates that the JVM has evaluated (`given`, a bit mask), and the schema of the result."""
+    """A query, the predicates that the JVM has evaluated (`given`, a bit mask), and the schema of the result.
+
+    `recorded` names what else the state of a stream depends on.
+    """
 
     choice: Choice
     tick: int | None
     given: int
     result: pa.Schema
+    recorded: tuple[tuple[str, str], ...] = ()
     memory: TaskMemory = field(default_factory=TaskMemory)
 
     def stream(self, table: pa.Table) -> EventStream:
@@ -91,8 +95,8 @@ class Recipe:
 
     @property
     def made_by(self) -> dict[str, str]:
-        """What a saved state depends on: what the query's own state does, and the rows that Spark was promised."""
-        return {**self.choice.made_by(self.tick), "columns of the result": str(self.result)}
+        """What a saved state depends on: what the query's own does, the result's columns, and what is recorded."""
+        return {**self.choice.made_by(self.tick), "columns of the result": str(self.result), **dict(self.recorded)}
 
 
 def in_order(table: pa.Table) -> pa.Table:

@@ -20,12 +20,15 @@ from ensue.engines.item_lookback import ItemLookBack
 from ensue.errors import DataError, EngineError
 from ensue.language import ast
 from ensue.logic.check import check
+from ensue.logic.classify import deadline_of
 from ensue.logic.outputs import attributes_used
-from ensue.logic.window import looks_back
+from ensue.logic.window import looks_back, peel_windows
 from ensue.plan import Window
 from ensue.plan.choice import Choice
 from ensue.results.matches import Matches
 from ensue.spark.batch import run_batch
+from ensue.spark.bucket_count import BucketCount
+from ensue.spark.chaining import is_behind_operator, with_event_time
 from ensue.spark.frames import EventFrame, Frames, as_schema, check_stream, final_after, quoted, read_frames
 from ensue.spark.layout import Layout, batch_layout
 from ensue.spark.pushdown import Pushdown, push_down
@@ -34,8 +37,6 @@ from ensue.spark.streaming import BucketProcessor, run_late, run_streaming
 from ensue.spark.task_memory import memory_of_tasks
 from ensue.spark.type_mapping import arrow_schema, spark_schema
 
-#: The least number of buckets for the keys of a stream; each bucket is one value of the state store.
-_FEWEST_BUCKETS = 8
 #: Stands for a missing time in the filter of a stream's events.
 _NO_TIME = int(np.iinfo(np.int64).min)
 _NOTHING = Pushdown({}, None, None, None, None, (), frozenset())
@@ -64,15 +65,11 @@ def run(
             "the query has no window: over a stream, its state would grow for ever. Bound it with WITHIN, or allow "
             "that with unbounded=True"
         )
+    frame = job.events.frame
+    behind_operator = is_behind_operator(frame, job.events.time)
     after = final_after(job.events) if alone else None
-    processor = BucketProcessor(recipe, buckets or usual_buckets(job.events.frame), after)
+    processor = BucketProcessor(recipe, BucketCount.of(frame, buckets), after, behind_operator=behind_operator)
     return run_streaming(job.streamed, processor, job.result, name=name)
-
-
-def usual_buckets(frame: DataFrame) -> int:
-    """The default number of buckets: that of tasks after a shuffle, as with fewer buckets some tasks would be idle."""
-    tasks = frame.sparkSession.conf.get("spark.sql.shuffle.partitions", None)
-    return max(_FEWEST_BUCKETS, int(tasks or 0))
 
 
 def late_events(query: ast.Query, text: str, events: Frames, **reading: Unpack[Reading]) -> DataFrame:
@@ -80,6 +77,8 @@ def late_events(query: ast.Query, text: str, events: Frames, **reading: Unpack[R
     job = prepare(query, text, events, **reading)
     if not job.events.streaming:
         raise DataError("a finite DataFrame has no late events: all its events are there, and they are sorted")
+    if is_behind_operator(job.events.frame, job.events.time):
+        raise DataError("no event comes late here: the operator that these events come from has put them in order")
     whole = replace(job, attributes=list(job.events.attributes))
     timed = whole.streamed.filter(F.col(TIME).isNotNull())
     return run_late(timed, T.StructType([job.events.frame.schema[a] for a in whole.attributes]))
@@ -97,7 +96,9 @@ class Job:
 
     @property
     def bounded(self) -> bool:
-        return self.choice.window != Window()
+        """Whether a match can only span so many events or so much time."""
+        written = peel_windows(self.choice.checked.query.pattern)[1]
+        return self.choice.window != Window() or written != Window()
 
     @cached_property
     def result(self) -> T.StructType:
@@ -107,11 +108,26 @@ class Job:
         nothing = EventStream(table, no_types, np.zeros(0, dtype=np.int64), None, table.column(self.events.time))
         look_back = ItemLookBack(self.choice.checked)
         matches = Matches(look_back.checked, look_back.extended(nothing), ComplexEvents.of(()))
-        return spark_schema(matches.to_arrow().schema)
+        schema = spark_schema(matches.to_arrow().schema)
+        if not self.events.streaming:
+            return schema
+        return with_event_time(schema, told_later=deadline_of(self.choice.checked.query.pattern) is not None)
 
     @cached_property
     def recipe(self) -> Recipe:
-        return Recipe(self.choice, self.events.tick, self.pushdown.given, arrow_schema(self.result))
+        depends_on = tuple(self._recorded().items()) if self.events.streaming else ()
+        return Recipe(self.choice, self.events.tick, self.pushdown.given, arrow_schema(self.result), depends_on)
+
+    def _recorded(self) -> dict[str, str]:
+        """What the state of a stream depends on besides the query: how events are read, and what is sent to Python."""
+        events = self.events
+        return {
+            "time column": events.time,
+            "type column": events.type or "",
+            "tie-break column": events.tiebreak or "",
+            "columns sent to Python": str(self.streamed.schema.simpleString()),
+            "conditions evaluated by Spark": str(self.pushdown.given),
+        }
 
     @property
     def travelling(self) -> DataFrame:
