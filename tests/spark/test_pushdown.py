@@ -67,6 +67,14 @@ def odd_table(rng: Random, rows: int = 400) -> pa.Table:
 
 
 def number(rng: Random, depth: int) -> str:
+    if depth and rng.random() < 0.1:
+        one, two, three = (number(rng, depth - 1) for _ in range(3))
+        return rng.choice(
+            [
+                f"CASE WHEN {one} < {two} THEN {three} ELSE {two} END",
+                f"CASE {one} WHEN {two} THEN {three} WHEN 0 THEN 1 END",
+            ]
+        )
     if depth and rng.random() < 0.5:
         return f"({number(rng, depth - 1)} {rng.choice('+-*/%')} {number(rng, depth - 1)})"
     return rng.choice([f"x.{rng.choice('ijsfg')}", f"x.{rng.choice('ijsfg')}", rng.choice(LITERALS)])

@@ -394,6 +394,12 @@ class Membership:
                 above, below = ast.Binary(">=", e.operand, e.low), ast.Binary("<=", e.operand, e.high)
                 found = conjunction([value(above), value(below)])
                 return negation(found) if e.negated else found
+            case ast.Case():
+                asked = [c if e.operand is None else ast.Binary("=", e.operand, c) for c in e.parts[::2]]
+                first = next((k for k, c in enumerate(asked) if value(c) is True), None)
+                if first is not None:
+                    return value(e.parts[2 * first + 1])
+                return None if e.otherwise is None else value(e.otherwise)
         raise AssertionError(e)
 
     def _attribute(self, position: int | None, name: str) -> Any:

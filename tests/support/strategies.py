@@ -325,14 +325,26 @@ def _term(rng: Random, names: list[str]) -> ast.Expression:
 
 
 def _operand(rng: Random, term: Callable[[], ast.Expression]) -> ast.Expression:
-    match rng.randrange(6):
+    match rng.randrange(7):
         case 0 | 1:
             return _number(rng)
         case 2 | 3:
             return term()
+        case 6:
+            return _case(rng, term)
         case 4:
             return ast.Binary(rng.choice(("+", "-", "*")), term(), _number(rng))
     return ast.Unary("-", term())
+
+
+def _case(rng: Random, term: Callable[[], ast.Expression]) -> ast.Expression:
+    """A CASE of one or two branches, with an operand or without one."""
+    operand = term() if chance(rng, 2) else None
+    parts = []
+    for _ in range(1 + chance(rng, 2)):
+        asked = _number(rng) if operand else ast.Binary(rng.choice(COMPARISONS), term(), _number(rng))
+        parts += [asked, term() if chance(rng, 2) else _number(rng)]
+    return ast.Case(operand, tuple(parts), term() if chance(rng, 2) else None)
 
 
 # ---------------------------------------------------------------- queries

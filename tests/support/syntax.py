@@ -12,12 +12,14 @@ from typing import Any
 from hypothesis import strategies as st
 
 from ensue.language import ast
-from ensue.language.syntax_errors import KEYWORDS
+from ensue.language.syntax_errors import KEYWORDS, WORDS_IN_PLACE
 
 _PLAIN = ("x", "T", "value_2", "_", "été", "名前", "s", "events", "count")
 # Keywords in lower and upper case, letters whose upper case makes a keyword, and texts that no lexer takes for a name.
 _ODD = (
     *sorted(KEYWORDS),
+    *sorted(WORDS_IN_PLACE),
+    "end",
     "select",
     "Max",
     "lıke",
@@ -86,6 +88,13 @@ def random_expression(rng: Random, depth: int = 4, *, bare: bool = False) -> ast
             return ast.InList(some(), tuple(some() for _ in range(rng.randrange(1, 4))), _flag(rng))
         case 9:
             return ast.Between(some(), some(), some(), _flag(rng))
+        case 11:
+            parts = tuple(some() for _ in range(2 * rng.randrange(1, 3)))
+            return ast.Case(some() if _flag(rng) else None, parts, some() if _flag(rng) else None)
+        case 12 if _flag(rng):
+            return ast.AtTimeZone(some(), rng.choice(_STRINGS))
+        case 12:
+            return ast.Cast(some(), rng.choice(tuple(ast.CAST_TYPES.values())))
     return ast.Call(rng.choice(_FUNCTIONS), tuple(some() for _ in range(rng.randrange(3))))
 
 

@@ -83,7 +83,12 @@ _STRICT: dict[str, Callable[..., Value]] = {
     "hour": _part(time_functions.hour),
     "minute": _part(time_functions.minute),
     "second": _part(time_functions.second),
+    "quarter": _part(time_functions.quarter),
+    "week": _part(time_functions.week),
+    "day_of_year": _part(time_functions.day_of_year),
+    "epoch": time_functions.epoch,
     "date": time_functions.date,
+    "date_trunc": time_functions.date_trunc,
 }
 COLUMN_FUNCTIONS: dict[str, Callable[..., Value]] = {
     **{name: _strict(name, compute) for name, compute in _STRICT.items()},

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -111,3 +113,18 @@ def timestamp_literal(text: str) -> pa.TimestampScalar | None:
         except pa.ArrowInvalid:
             continue
     return None
+
+
+def is_zone(name: str) -> bool:
+    """Whether this is the name of a time zone, or an offset such as `+02:00`.
+
+    >>> is_zone("Europe/Madrid"), is_zone("-0330"), is_zone("Madrid")
+    (True, True, False)
+    """
+    if re.fullmatch(r"[+-]([01]\d|2[0-3]):?[0-5]\d", name):
+        return True
+    try:
+        ZoneInfo(name)
+    except (KeyError, ValueError, OSError):  # KeyError: there is none; OSError: it is a folder of zones
+        return False
+    return True

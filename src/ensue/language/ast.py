@@ -223,6 +223,47 @@ class Like(Expression):
 
 
 @dataclass(frozen=True)
+class Case(Expression):
+    """`CASE WHEN c THEN r ... ELSE o END`, and `CASE e WHEN v THEN r ... END` where `operand` is `e`."""
+
+    operand: Expression | None
+    parts: tuple[Expression, ...]  # a condition, its result, the next condition, ...
+    otherwise: Expression | None
+
+    @property
+    def branches(self) -> list[tuple[Expression, Expression]]:
+        """Each condition (with an operand, the value it is compared with) with its result."""
+        return list(zip(self.parts[::2], self.parts[1::2], strict=True))
+
+
+#: Every spelling of a type in CAST, and the type it stands for.
+CAST_TYPES: dict[str, str] = {
+    **dict.fromkeys(("boolean", "bool"), "boolean"),
+    **dict.fromkeys(("integer", "int", "bigint", "long"), "integer"),
+    **dict.fromkeys(("float", "double"), "float"),
+    **dict.fromkeys(("string", "text", "varchar"), "string"),
+    **dict.fromkeys(("timestamp", "datetime"), "timestamp"),
+    "timestamptz": "timestamptz",
+}
+
+
+@dataclass(frozen=True)
+class Cast(Expression):
+    """`CAST(e AS type)` and `e::type`; the type is one of the values of `CAST_TYPES`."""
+
+    operand: Expression
+    type: str
+
+
+@dataclass(frozen=True)
+class AtTimeZone(Expression):
+    """`e AT TIME ZONE 'Europe/Madrid'`"""
+
+    operand: Expression
+    zone: str
+
+
+@dataclass(frozen=True)
 class Call(Expression):
     """A function, a look-back `PREV(x.a, k)` or an aggregate. The name is in lower case."""
 

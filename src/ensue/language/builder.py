@@ -131,6 +131,14 @@ class Expr:
         """`e LIKE f`"""
         return Expr(ast.Like(self.node, _node(pattern), negated=False))
 
+    def cast(self, type_: str) -> Expr:
+        """`CAST(e AS type)`"""
+        return Expr(ast.Cast(self.node, ast.CAST_TYPES[type_.lower()]))
+
+    def at_time_zone(self, zone: str) -> Expr:
+        """`e AT TIME ZONE 'zone'`"""
+        return Expr(ast.AtTimeZone(self.node, zone))
+
     def field(self, name: str) -> Expr:
         """`e.a`: a field of a struct, as `x.user.field("id")` for `x.user.id`."""
         return Expr(ast.Field(self.node, name))
@@ -202,6 +210,15 @@ def attribute(name: str) -> Expr:
 def call(function: str, *arguments: Value) -> Expr:
     """A function, a look-back (`call("prev", x.v)`) or an aggregate (`call("count", x)`)."""
     return Expr(ast.Call(function.lower(), tuple(map(_node, arguments))))
+
+
+def case(*branches: tuple[Value, Value], of: Value = None, otherwise: Value = None) -> Expr:
+    """`CASE WHEN c THEN r ... ELSE o END` of the pairs `(c, r)`; `of=e` makes `CASE e WHEN v THEN r ...`."""
+    if not branches:
+        raise ValueError("CASE needs a branch: case((condition, result), otherwise=other)")
+    parts = tuple(_node(value) for branch in branches for value in branch)
+    operand = None if of is None else _node(of)
+    return Expr(ast.Case(operand, parts, None if otherwise is None else _node(otherwise)))
 
 
 def _node(value: Value) -> ast.Expression:

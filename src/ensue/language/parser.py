@@ -15,7 +15,7 @@ from lark.tree import Meta
 
 from ensue.errors import Problem, ProblemKind, QueryError, Span, did_you_mean, listed
 from ensue.language import ast
-from ensue.language.syntax_errors import KEYWORDS, explain_character, explain_token
+from ensue.language.syntax_errors import KEYWORDS, WORDS_IN_PLACE, explain_character, explain_token
 
 #: The maximum nesting of a query: far above what a person writes, far below what would overflow Python's stack.
 MAX_DEPTH = 200
@@ -133,7 +133,8 @@ def _kept_tables(start: str) -> Path:
 def _keyword(token: Token) -> Token:
     """Turns a name token into a keyword token if it is a keyword; keywords are case-insensitive."""
     upper = token.upper()
-    return Token.new_borrow_pos(upper, token.value, token) if upper in KEYWORDS else token
+    known = upper in KEYWORDS or upper in WORDS_IN_PLACE
+    return Token.new_borrow_pos(upper, token.value, token) if known else token
 
 
 def _too_deep(span: Span, hint: str | None = None) -> Problem:
@@ -478,6 +479,43 @@ class _ToAst(Transformer_NonRecursive):  # type: ignore[type-arg]
     def call(self, meta: Meta, function: Token, *arguments: Anything) -> ast.Expression:
         return ast.Call(function.lower(), arguments[0] if arguments else (), span=_span(meta))
 
+    def case(self, meta: Meta, _case: Token, *parts: Anything) -> ast.Expression:
+        operand = parts[0] if isinstance(parts[0], ast.Expression) else None
+        branches = [p for p in parts if isinstance(p, tuple) and len(p) == 2]
+        otherwise = next((p[0] for p in parts if isinstance(p, tuple) and len(p) == 1), None)
+        return ast.Case(operand, tuple(e for branch in branches for e in branch), otherwise, span=_span(meta))
+
+    def branch(
+        self, _meta: Meta, _when: Token, condition: ast.Expression, _then: Token, result: ast.Expression
+    ) -> tuple[ast.Expression, ...]:
+        return condition, result
+
+    def otherwise(self, _meta: Meta, _else: Token, result: ast.Expression) -> tuple[ast.Expression, ...]:
+        return (result,)
+
+    def cast(self, meta: Meta, _cast: Token, operand: ast.Expression, _as: Token, name: Token) -> ast.Expression:
+        return ast.Cast(operand, _type_of_cast(name), span=_span(meta))
+
+    def typed(self, meta: Meta, operand: ast.Expression, _as: Token, name: Token) -> ast.Expression:
+        return ast.Cast(operand, _type_of_cast(name), span=_span(meta))
+
+    def extract(self, meta: Meta, _e: Token, field: Token, _from: Token, time: ast.Expression) -> ast.Expression:
+        function = _FIELDS.get(field.lower())
+        if function is None:
+            hint = did_you_mean(field, _FIELDS) or f"the fields are {listed(dict.fromkeys(_FIELDS.values()), 20)}"
+            if field.lower() in ("dow", "dayofweek"):
+                hint = "weekday counts from 1 for Monday to 7 for Sunday"
+            raise _Refused(f"unknown field of a time '{field}'", _token_span(field), hint)
+        return ast.Call(function, (time,), span=_span(meta))
+
+    def at_time_zone(
+        self, meta: Meta, time: ast.Expression, _at: Token, word: Token, other: Token, zone: Token
+    ) -> ast.Expression:
+        if (word.upper(), other.upper()) != ("TIME", "ZONE"):
+            wrong = other if word.upper() == "TIME" else word
+            raise _Refused(f"'{wrong}' cannot stand here", _token_span(wrong), "write t AT TIME ZONE 'Europe/Madrid'")
+        return ast.AtTimeZone(time, zone[1:-1].replace("''", "'"), span=_span(meta))
+
     def expressions(self, _meta: Meta, *expressions: ast.Expression) -> tuple[ast.Expression, ...]:
         return expressions
 
@@ -531,6 +569,31 @@ def _integer(token: Token) -> int:
     if len(digits) > 19 or int(digits) >= 2**63:
         raise _Refused("the number does not fit 64 bits", _token_span(token))
     return int(digits)
+
+
+#: What `extract(field FROM t)` may name, and the function of that meaning.
+_FIELDS: dict[str, str] = {
+    **{name: name for name in ("year", "quarter", "month", "week", "day", "hour", "minute", "second", "epoch")},
+    **dict.fromkeys(("weekday", "isodow"), "weekday"),
+    **dict.fromkeys(("day_of_year", "doy"), "day_of_year"),
+}
+#: Types of other systems, and what to write instead.
+_OTHER_TYPES = {
+    "date": "a day is a time at midnight: write date(t)",
+    **dict.fromkeys(("decimal", "numeric", "real", "number"), "write float"),
+    **dict.fromkeys(("interval", "duration"), "write 1 s * x, with the unit of x"),
+    **dict.fromkeys(("smallint", "tinyint", "short", "byte"), "write integer"),
+    "time": "write timestamp, or extract(hour FROM t)",
+}
+
+
+def _type_of_cast(name: Token) -> str:
+    known = ast.CAST_TYPES.get(name.lower())
+    if known is not None:
+        return known
+    hint = _OTHER_TYPES.get(name.lower()) or did_you_mean(name, ast.CAST_TYPES)
+    hint = hint or f"the types are {listed(dict.fromkeys(ast.CAST_TYPES.values()))}"
+    raise _Refused(f"unknown type '{name}'", _token_span(name), hint)
 
 
 #: Each unit of time that a text may have, as so many of a unit that the AST has: a week is seven days.

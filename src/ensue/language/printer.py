@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 
 from ensue.language import ast
-from ensue.language.syntax_errors import KEYWORDS
+from ensue.language.syntax_errors import KEYWORDS, WORDS_IN_PLACE
 
 # Binding strength, from loose to tight, as in the precedence list of the language page.
 _SUFFIX, _UNLESS, _OR, _AND, _SEQUENCE, _POSTFIX = range(6)
-_E_OR, _E_AND, _E_NOT, _E_COMPARE, _E_SUM, _E_PRODUCT, _E_MINUS, _E_VALUE = range(8)
+_E_OR, _E_AND, _E_NOT, _E_COMPARE, _E_SUM, _E_PRODUCT, _E_MINUS, _E_ZONED, _E_VALUE = range(9)
 _BINARY = {
     "OR": _E_OR,
     "AND": _E_AND,
@@ -62,7 +62,7 @@ def _item(item: ast.Item) -> str:
 
 def print_name(name: str) -> str:
     """The name as a query must write it: in backticks if it is a keyword or is not a plain identifier."""
-    if re.fullmatch(r"[^\W\d]\w*", name) and name.upper() not in KEYWORDS:
+    if re.fullmatch(r"[^\W\d]\w*", name) and name.upper() not in KEYWORDS | WORDS_IN_PLACE:
         return name
     if name.startswith("\0"):  # a name that Ensue made up: no query can contain it
         return f"#{name[1:]}"
@@ -237,7 +237,20 @@ def _expression(e: ast.Expression) -> tuple[str, int]:
             return f"{_e_at(e.operand, _E_SUM)} {_not(e.negated)}BETWEEN {low} AND {high}", _E_COMPARE
         case ast.Like():
             return f"{_e_at(e.operand, _E_SUM)} {_not(e.negated)}LIKE {_e_at(e.pattern, _E_SUM)}", _E_COMPARE
+        case ast.Case():
+            return _case(e), _E_VALUE
+        case ast.Cast():
+            return f"CAST({print_expression(e.operand)} AS {e.type})", _E_VALUE
+        case ast.AtTimeZone():
+            return f"{_e_at(e.operand, _E_ZONED)} AT TIME ZONE {_string(e.zone)}", _E_ZONED
     raise AssertionError(e)
+
+
+def _case(e: ast.Case) -> str:
+    words = ["CASE" if e.operand is None else f"CASE {print_expression(e.operand)}"]
+    words += [f"WHEN {print_expression(c)} THEN {print_expression(r)}" for c, r in e.branches]
+    words += [] if e.otherwise is None else [f"ELSE {print_expression(e.otherwise)}"]
+    return " ".join([*words, "END"])
 
 
 def _read_from(e: ast.Expression) -> str:
@@ -252,13 +265,17 @@ def _not(negated: bool) -> str:
 
 
 def _attribute(name: str) -> str:
-    return name if name.upper() in KEYWORDS else print_name(name)
+    return name if name.upper() in KEYWORDS | WORDS_IN_PLACE else print_name(name)
+
+
+def _string(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _literal(literal: ast.Literal) -> str:
     match literal.type:
         case ast.LiteralType.STRING:
-            return "'" + str(literal.value).replace("'", "''") + "'"
+            return _string(str(literal.value))
         case ast.LiteralType.BOOLEAN | ast.LiteralType.NULL:
             return {True: "TRUE", False: "FALSE", None: "NULL"}[literal.value]  # type: ignore[index]
         case _:

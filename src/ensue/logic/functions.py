@@ -35,6 +35,7 @@ class Function:
     optional: int = 0
     variadic: bool = False
     same_kind: bool = False  # the arguments must be comparable with each other
+    chosen: tuple[str, ...] = ()  # the first argument is one of these words, as a literal
 
     def accepts(self, count: int) -> bool:
         if self.variadic:
@@ -108,6 +109,12 @@ def _clock() -> Function:
     return Function((TIME,), _always(INTEGER))
 
 
+#: The units to which date_trunc cuts a time off.
+TRUNCATED = (
+    *("microsecond", "millisecond", "second", "minute", "hour"),
+    *("day", "week", "month", "quarter", "year"),
+)
+
 FUNCTIONS: dict[str, Function] = {
     # numbers
     "abs": Function((NUMBER,), _first),
@@ -148,7 +155,12 @@ FUNCTIONS: dict[str, Function] = {
     "hour": _clock(),
     "minute": _clock(),
     "second": _clock(),
+    "quarter": _clock(),
+    "week": _clock(),
+    "day_of_year": _clock(),
+    "epoch": Function((TIME,), _always(FLOAT)),
     "date": Function((TIME,), lambda types: types[0]),
+    "date_trunc": Function((TEXT, TIME), lambda types: types[1], chosen=TRUNCATED),
     # choice
     "coalesce": Function((ANY_KIND,), common_type, variadic=True, same_kind=True),
     "nullif": Function((ANY_KIND, ANY_KIND), lambda types: types[0], same_kind=True),

@@ -17,12 +17,14 @@ from ensue.data.schema import (
     Schema,
     ValueType,
     is_short_decimal,
+    is_zone,
     timestamp_literal,
     value_type,
 )
 from ensue.errors import Problem, ProblemKind, did_you_mean, listed
 from ensue.language import ast
 from ensue.language.printer import print_expression, print_name
+from ensue.logic.cast_types import can_be_cast, has_zone, instead_of_cast, type_of_cast
 from ensue.logic.functions import AGGREGATES, FUNCTIONS, SPECIAL, UNITS, common_type, finest_unit
 
 _LITERALS = {
@@ -112,6 +114,12 @@ class Typing:
                 return BOOLEAN
             case ast.Call():
                 return self._call(e)
+            case ast.Case():
+                return self._case(e)
+            case ast.Cast():
+                return self._cast(e)
+            case ast.AtTimeZone():
+                return self._at_time_zone(e)
         raise AssertionError(e)
 
     # -- the parts
@@ -191,7 +199,9 @@ class Typing:
             return None
         return found
 
-    def _comparable(self, where: ast.Node, what: str, operands: tuple[ast.Expression, ...]) -> None:
+    def _comparable(
+        self, where: ast.Node, what: str, operands: tuple[ast.Expression, ...], hint: str | None = None
+    ) -> None:
         types = [self.infer(e) for e in operands]
         known = [t for t in types if t is not None and t.kind is not Kind.NULL]
         for left, right in itertools.pairwise(known):
@@ -199,7 +209,6 @@ class Typing:
                 self._refuse(where, f"{what} cannot compare values of type {left} and {right}")
                 return
             if left.kind != right.kind and not (left.kind.numeric and right.kind.numeric):
-                hint = None
                 if {left.kind, right.kind} == {Kind.TIMESTAMP, Kind.STRING}:
                     hint = "write timestamp('2024-01-31 12:00') for an instant"
                 self._refuse(where, f"{what} cannot compare {left} with {right}", hint)
@@ -275,6 +284,8 @@ class Typing:
                 wanted = " or ".join(k for k in Kind if k in function.parameter(i) and k is not Kind.NULL)
                 text = print_expression(argument)
                 self._refuse(argument, f"{e.function} takes a value of type {wanted}, but {text} is of type {found}")
+        if function.chosen:
+            self._choose_word(e, function.chosen)
         if e.function == "contains":
             self._can_contain(e, types)
         if function.same_kind or e.function == "if":
@@ -283,6 +294,52 @@ class Typing:
         if len(known_types) < len(types) or len(self.problems) > before:
             return None
         return function.result(known_types)
+
+    def _case(self, e: ast.Case) -> ValueType | None:
+        conditions, results = [c for c, _ in e.branches], [r for _, r in e.branches]
+        if e.operand is not None:
+            for c in conditions:
+                self._comparable(c, "CASE", (e.operand, c))
+        else:
+            for c in conditions:
+                self._expect(c, (Kind.BOOLEAN,), "WHEN")
+        results += [] if e.otherwise is None else [e.otherwise]
+        before = len(self.problems)
+        self._comparable(e, "CASE", tuple(results), "the results of a CASE are of one type: CAST one as the other")
+        types = [self.infer(r) for r in results]
+        known = [t for t in types if t is not None]
+        if len(known) < len(types) or len(self.problems) > before:
+            return None
+        return common_type(known if e.otherwise is not None else [*known, NULL])
+
+    def _cast(self, e: ast.Cast) -> ValueType | None:
+        found = self.infer(e.operand)
+        if found is not None and found.kind is not Kind.NULL and not can_be_cast(found, e.type):
+            text = print_expression(e.operand)
+            with_zone = " with a zone" if has_zone(found) else ""
+            message = f"CAST makes no {e.type} of {text}, which is of type {found}{with_zone}"
+            self._refuse(e, message, instead_of_cast(found, e.type))
+            return None
+        return None if found is None else type_of_cast(found, e.type)
+
+    def _choose_word(self, e: ast.Call, words: tuple[str, ...]) -> None:
+        """The first argument must be one of the words."""
+        word = e.arguments[0]
+        if not (isinstance(word, ast.Literal) and isinstance(word.value, str)):
+            self._refuse(word, f"{e.function} takes one of {listed(map(repr, words), 20)} as its first argument")
+        elif word.value.lower() not in words:
+            hint = did_you_mean(word.value.lower(), words) or f"one of {listed(words, 20)}"
+            self._refuse(word, f"{e.function} knows no '{word.value}'", hint)
+
+    def _at_time_zone(self, e: ast.AtTimeZone) -> ValueType | None:
+        if not is_zone(e.zone):
+            hint = "zones are named as 'Europe/Madrid', 'UTC' or '+02:00'"
+            self.problems.append(Problem(ProblemKind.NAME, f"unknown time zone '{e.zone}'", e.span, hint))
+            return None
+        found = self._expect(e.operand, (Kind.TIMESTAMP,), "AT TIME ZONE")
+        if found is None or found.kind is Kind.NULL:
+            return found
+        return ValueType(Kind.TIMESTAMP, pa.timestamp(finest_unit((found,)), None if has_zone(found) else e.zone))
 
     def _can_contain(self, e: ast.Call, types: Sequence[ValueType | None]) -> None:
         """Texts contain texts, and lists what can be compared with their elements."""

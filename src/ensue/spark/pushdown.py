@@ -267,7 +267,28 @@ def _value(e: ast.Expression, schema: Schema) -> tuple[Column, Kind]:
             column, kind = _value(e.operand, schema)
             if kind is Kind.STRING:
                 return _negated(e.negated, column.like(pattern)), Kind.BOOLEAN
+        case ast.Case():
+            return _case(e, schema)
     raise _NotInSql(e)
+
+
+def _case(e: ast.Case, schema: Schema) -> tuple[Column, Kind]:
+    """The first branch whose condition is TRUE, and NULL where there is none; all results in one kind."""
+    operand = None if e.operand is None else _value(e.operand, schema)
+    results = [_value(r, schema) for r in (*e.parts[1::2], *(() if e.otherwise is None else (e.otherwise,)))]
+    kinds = {kind for _, kind in results}
+    if kinds == {Kind.INTEGER, Kind.FLOAT}:
+        results = [(column.cast("double"), Kind.FLOAT) for column, _ in results]
+    elif len(kinds) > 1:
+        raise _NotInSql(e)
+    conditions = [
+        _boolean(c, schema) if operand is None else _compare("=", operand, _value(c, schema)) for c, _ in e.branches
+    ]
+    (first, kind), *more = results
+    found = F.when(conditions[0], first)
+    for condition, (result, _) in zip(conditions[1:], more, strict=False):
+        found = found.when(condition, result)
+    return (found if e.otherwise is None else found.otherwise(results[-1][0])), kind
 
 
 def _column(name: str, schema: Schema) -> tuple[Column, Kind]:

@@ -14,8 +14,17 @@ from typing import Any
 
 from ensue.data.events import EventStream
 from ensue.data.schema import Kind, ValueType, timestamp_literal
+from ensue.engines.reference.casting import cast
 from ensue.engines.reference.python_values import python_values
-from ensue.engines.reference.scalar_functions import MEANINGS, aligned, as_computed, as_typed, half_away, nan_last
+from ensue.engines.reference.scalar_functions import (
+    MEANINGS,
+    aligned,
+    as_computed,
+    as_typed,
+    at_time_zone,
+    half_away,
+    nan_last,
+)
 from ensue.language import ast
 from ensue.logic.functions import AGGREGATES
 from ensue.logic.paths import root_of
@@ -164,7 +173,34 @@ class Expressions:
                 return _negated(e, _like(self.value(e.operand, scope), self.value(e.pattern, scope)))
             case ast.Call():
                 return self._call(e, scope)
+            case ast.Case():
+                return self._case(e, scope)
+            case ast.Cast():
+                given = self._type(e.operand)
+                value = as_computed(self.value(e.operand, scope))
+                return value if given is None else cast(value, given, e.type)
+            case ast.AtTimeZone():
+                return self._at_time_zone(e, scope)
         raise AssertionError(e)
+
+    def _at_time_zone(self, e: ast.AtTimeZone, scope: Scope) -> Any:
+        value, given, type_ = self.value(e.operand, scope), self._type(e.operand), self._type(e)
+        if value is None or given is None or type_ is None:
+            return None
+        return as_typed(at_time_zone(value, getattr(given.arrow, "tz", None), e.zone), type_)
+
+    def _case(self, e: ast.Case, scope: Scope) -> Any:
+        """The result of the first branch whose condition is TRUE."""
+        operand = None if e.operand is None else self.value(e.operand, scope)
+        for condition, result in e.branches:
+            asked = self.value(condition, scope)
+            if (asked if e.operand is None else binary("=", operand, asked)) is True:
+                return self._chosen(e, self.value(result, scope))
+        return None if e.otherwise is None else self._chosen(e, self.value(e.otherwise, scope))
+
+    def _chosen(self, e: ast.Case, value: Any) -> Any:
+        type_ = self._type(e)
+        return as_computed(value) if type_ is None else as_typed(as_computed(value), type_)
 
     def _call(self, e: ast.Call, scope: Scope) -> Any:
         if e.function in AGGREGATES:
@@ -184,8 +220,8 @@ class Expressions:
         if not meaning.exact:
             values = list(map(as_computed, values))
         if meaning.zoned:
-            first = self._type(e.arguments[0])
-            values.append(None if first is None else getattr(first.arrow, "tz", None))
+            last = self._type(e.arguments[-1])
+            values.append(None if last is None else getattr(last.arrow, "tz", None))
         type_ = self._type(e)
         value = meaning.compute(*values)
         return value if type_ is None else as_typed(value, type_)

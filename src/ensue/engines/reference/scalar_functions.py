@@ -28,7 +28,7 @@ class Meaning:
     compute: Callable[..., Any]
     lenient: bool = False
     exact: bool = False  # it gets decimals as they are, to compare them; other functions get them as floats
-    zoned: bool = False  # it gets the time zone of its first argument as well
+    zoned: bool = False  # it gets the time zone of its last argument as well
 
 
 def aligned(left: Any, right: Any) -> tuple[Any, Any]:
@@ -136,6 +136,20 @@ def _local(nanoseconds: int, zone: str | None) -> datetime | None:
         return None
 
 
+def in_years(nanoseconds: int) -> bool:
+    """Whether the time lies in the years 1 to 9999: others have no calendar."""
+    return -62_135_596_800 <= nanoseconds // 10**9 <= 253_402_300_799
+
+
+def utc_offset(nanoseconds: int, zone: str) -> int:
+    """The seconds that the clock of the zone is ahead at this instant; at the ends of all years, a day from there."""
+    seconds = min(max(nanoseconds // 10**9, -62_135_596_800 + 86_400), 253_402_300_799 - 86_400)
+    local = (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)).astimezone(_zone(zone))
+    offset = local.utcoffset()
+    assert offset is not None
+    return int(offset / timedelta(seconds=1))
+
+
 def _zone(name: str) -> tzinfo:
     # Arrow also writes fixed offsets such as +02:00 as zones.
     if name[:1] in "+-" and len(name) in (5, 6):
@@ -159,6 +173,61 @@ def _midnight(nanoseconds: int, zone: str | None) -> int | None:
         return None
     start = local.replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
     return int((start - datetime(1970, 1, 1, tzinfo=UTC)) / timedelta(seconds=1)) * 10**9
+
+
+def _epoch(nanoseconds: int) -> float:
+    return nanoseconds // 10**9 + nanoseconds % 10**9 / 10**9
+
+
+def _begin_of(unit: str, day: datetime) -> datetime:
+    """The first day of the week, month, quarter or year."""
+    match unit:
+        case "week":
+            return day - timedelta(days=day.weekday())
+        case "month":
+            return day.replace(day=1)
+        case "quarter":
+            return day.replace(month=(day.month - 1) // 3 * 3 + 1, day=1)
+        case "year":
+            return day.replace(month=1, day=1)
+    return day
+
+
+def date_trunc(unit: str, nanoseconds: int, zone: str | None) -> int | None:
+    """The begin of the hour, the day and so on, as the clock in the zone shows it."""
+    local = _local(nanoseconds, zone)
+    if local is None:
+        return None
+    unit = unit.lower()
+    steps = {"microsecond": 10**3, "millisecond": 10**6, "second": 10**9}.get(unit)
+    if steps is not None:
+        return nanoseconds - nanoseconds % steps
+    second = nanoseconds - nanoseconds % 10**9
+    if unit in ("minute", "hour"):  # by what the clock shows, without a change of its offset
+        return second - (local.second + (local.minute * 60 if unit == "hour" else 0)) * 10**9
+    start = _begin_of(unit, local.replace(hour=0, minute=0, second=0, fold=0))
+    return int((start - datetime(1970, 1, 1, tzinfo=UTC)) / timedelta(seconds=1)) * 10**9
+
+
+def at_time_zone(nanoseconds: int, given: str | None, zone: str) -> int | None:
+    """What the clock in `zone` shows at an instant or, of a time without a zone, the instant at which it shows that.
+
+    Where the clock shows a time twice, it is the later instant; where it leaves a time out, the offset before holds on.
+    """
+    if given is not None:
+        shown = _local(nanoseconds, zone)
+        if shown is None:
+            return None
+        seconds = int((shown.replace(tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)) / timedelta(seconds=1))
+    else:
+        clock = _local(nanoseconds, None)
+        if clock is None:
+            return None
+        readings = [clock.replace(tzinfo=_zone(zone), fold=fold).utcoffset() for fold in (0, 1)]
+        seconds = nanoseconds // 10**9 - int(min(r for r in readings if r is not None) / timedelta(seconds=1))
+        if not in_years(seconds * 10**9):
+            return None
+    return seconds * 10**9 + nanoseconds % 10**9
 
 
 # ---------------------------------------------------------------- choice
@@ -224,7 +293,12 @@ MEANINGS: dict[str, Meaning] = {
     "hour": _clock(lambda t: t.hour),
     "minute": _clock(lambda t: t.minute),
     "second": _clock(lambda t: t.second),
+    "quarter": _clock(lambda t: (t.month + 2) // 3),
+    "week": _clock(lambda t: t.isocalendar().week),
+    "day_of_year": _clock(lambda t: t.timetuple().tm_yday),
+    "epoch": Meaning(_epoch),
     "date": Meaning(_midnight, zoned=True),
+    "date_trunc": Meaning(date_trunc, zoned=True),
     # choice
     "coalesce": Meaning(lambda *values: next((v for v in values if v is not None), None), lenient=True),
     "nullif": Meaning(_null_if, lenient=True, exact=True),
