@@ -334,7 +334,7 @@ def test_columns_that_no_part_uses_may_be_anything(spark):
         ("x.i", "the column 'i' is of type interval year to month, which cannot be handed to Python"),
         ("x.j", "the column 'j' is of type variant, which cannot be handed to Python"),
         ("x.w", "Spark cannot tell w from another column whose name differs in case alone"),
-        ("x", "Spark cannot tell w and W from another column"),
+        ("x", "Spark cannot tell w, W from another column"),
     ):
         with pytest.raises(DataError, match=said):
             ensue.match(odd, text.replace("x.k AS k", f"{item} AS k"), unit="s")
