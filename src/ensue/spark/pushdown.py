@@ -263,7 +263,7 @@ def _value(e: ast.Expression, schema: Schema) -> tuple[Column, Kind]:
             operand = _value(e.operand, schema)
             above = _compare(">=", operand, _value(e.low, schema))
             return _negated(e.negated, above & _compare("<=", operand, _value(e.high, schema))), Kind.BOOLEAN
-        case ast.Like(pattern=ast.Literal(value=str(pattern))) if "\\" not in pattern:
+        case ast.Like(pattern=ast.Literal(value=str(pattern)), any_case=False) if "\\" not in pattern:
             column, kind = _value(e.operand, schema)
             if kind is Kind.STRING:
                 return _negated(e.negated, column.like(pattern)), Kind.BOOLEAN
