@@ -141,6 +141,12 @@ def test_a_changed_query_is_refused(source, text, buckets, said):
         source.run(ensue.match(source.events(), text, buckets=buckets))
 
 
+def test_times_that_no_watermark_can_reach_are_refused(source):
+    source.add((1, "A", 0), (-2_000_000_000, "A", 0))
+    with pytest.raises(StreamingQueryException, match=r"the time 1960-.*Spark's watermark begins at 1970"):
+        source.run(ensue.match(source.events(), AB))
+
+
 def test_what_is_alone_is_told_a_micro_batch_earlier(source):
     source.add((1, "A", 0), (2, "B", 0), (9, "A", 0))
     rows = {}
@@ -206,7 +212,7 @@ def test_a_stream_that_is_alone(source):
     """The latest event tells the next watermark only where nothing but this stream decides it."""
 
     def after(frame):
-        return final_after(read_frames(frame, ("S",)))
+        return final_after(read_frames(frame, ("S",), None))
 
     events = source.events("3 seconds")
     assert after(events) == 3000

@@ -83,7 +83,7 @@ def random_expression(rng: Random, depth: int = 4, *, bare: bool = False) -> ast
         case 12:
             return ast.Element(_read_from(some(), bare), some())
         case 7:
-            return ast.IsNull(some(), _flag(rng)) if _flag(rng) else ast.Like(some(), some(), _flag(rng))
+            return ast.IsNull(some(), _flag(rng)) if _flag(rng) else ast.Like(some(), some(), _flag(rng), _flag(rng))
         case 8:
             return ast.InList(some(), tuple(some() for _ in range(rng.randrange(1, 4))), _flag(rng))
         case 9:

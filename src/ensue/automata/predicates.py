@@ -93,7 +93,7 @@ class CameBefore:
     machine: LatestStart
 
     def __str__(self) -> str:
-        return f"({self.machine.name} within {print_window(self.machine.deadline)} before)"
+        return f"{self.machine.name} within {print_window(self.machine.deadline)} before"
 
 
 Predicate = TypeIs | Test | Before | CameBefore

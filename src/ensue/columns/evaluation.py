@@ -126,7 +126,7 @@ class _Evaluation:
             case ast.Between():
                 return _negated(e.negated, self._applied(_between, e.operand, e.low, e.high))
             case ast.Like():
-                return _negated(e.negated, self._applied(_like, e.operand, e.pattern))
+                return _negated(e.negated, self._applied(_ilike if e.any_case else _like, e.operand, e.pattern))
             case ast.Case():
                 return self._case(e)
             case ast.Cast():
@@ -198,6 +198,10 @@ def _is_one_of(operand: Value, *options: Value) -> Value:
 
 def _between(operand: Value, low: Value, high: Value) -> Value:
     return pc.and_kleene(compare(">=", operand, low), compare("<=", operand, high))
+
+
+def _ilike(text: Value, pattern: Value) -> Value:
+    return _like(*(v if pa.types.is_null(v.type) else pc.utf8_lower(v) for v in (text, pattern)))
 
 
 def _like(text: Value, pattern: Value) -> Value:

@@ -49,7 +49,7 @@ _STRICT: dict[str, Callable[..., Value]] = {
     "sign": number_functions.sign,
     "floor": _rounding(pc.floor),
     "ceil": _rounding(pc.ceil),
-    "round": _rounding(number_functions.nearest),
+    "round": number_functions.rounded,
     "sqrt": _of_floats(pc.sqrt),
     "exp": _of_floats(pc.exp),
     "ln": _of_floats(pc.ln),
@@ -62,6 +62,7 @@ _STRICT: dict[str, Callable[..., Value]] = {
     "acos": _of_floats(pc.acos),
     "atan": _of_floats(pc.atan),
     "atan2": _of_floats(pc.atan2),
+    "distance": number_functions.distance,
     "radians": _factor(math.pi / 180.0),
     "degrees": _factor(180.0 / math.pi),
     # strings
@@ -75,6 +76,8 @@ _STRICT: dict[str, Callable[..., Value]] = {
     "contains": _of_lists_or(text_functions.contains, nested_values.contains),
     "starts_with": text_functions.starts_with,
     "ends_with": text_functions.ends_with,
+    "regexp_matches": text_functions.regexp_matches,
+    "split": text_functions.split,
     # times, in the zone of their column
     "year": _part(time_functions.year),
     "month": _part(time_functions.month),

@@ -217,9 +217,12 @@ class Between(Expression):
 
 @dataclass(frozen=True)
 class Like(Expression):
+    """`e LIKE p`, and `e ILIKE p`, which takes small and capital letters as the same."""
+
     operand: Expression
     pattern: Expression
     negated: bool
+    any_case: bool = False
 
 
 @dataclass(frozen=True)

@@ -131,6 +131,10 @@ class Expr:
         """`e LIKE f`"""
         return Expr(ast.Like(self.node, _node(pattern), negated=False))
 
+    def ilike(self, pattern: Value) -> Expr:
+        """`e ILIKE f`"""
+        return Expr(ast.Like(self.node, _node(pattern), negated=False, any_case=True))
+
     def cast(self, type_: str) -> Expr:
         """`CAST(e AS type)`"""
         return Expr(ast.Cast(self.node, ast.CAST_TYPES[type_.lower()]))

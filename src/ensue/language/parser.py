@@ -425,7 +425,11 @@ class _ToAst(Transformer_NonRecursive):  # type: ignore[type-arg]
         return ast.Between(operand, low, high, len(keywords) == 2, span=_span(meta))
 
     def like(self, meta: Meta, operand: ast.Expression, *rest: Anything) -> ast.Expression:
-        return ast.Like(operand, rest[-1], len(rest) == 3, span=_span(meta))
+        return ast.Like(operand, rest[-1], len(rest) == 3, rest[-2].type == "ILIKE", span=_span(meta))
+
+    def rlike(self, meta: Meta, operand: ast.Expression, *rest: Anything) -> ast.Expression:
+        found = ast.Call("regexp_matches", (operand, rest[-1]), span=_span(meta))
+        return ast.Unary("NOT", found, span=_span(meta)) if len(rest) == 3 else found
 
     def integer(self, meta: Meta, token: Token) -> ast.Expression:
         return ast.Literal(_integer(token), ast.LiteralType.INTEGER, span=_span(meta))
@@ -477,7 +481,13 @@ class _ToAst(Transformer_NonRecursive):  # type: ignore[type-arg]
         return ast.Element(of, index, span=_span(meta))
 
     def call(self, meta: Meta, function: Token, *arguments: Anything) -> ast.Expression:
-        return ast.Call(function.lower(), arguments[0] if arguments else (), span=_span(meta))
+        given = arguments[0] if arguments else ()
+        if function.lower() == "mod":
+            if len(given) != 2:
+                message = f"mod takes 2 arguments, not {len(given)}"
+                raise _Refused(message, _span(meta), "mod(x.v, 3) is the same as x.v % 3")
+            return ast.Binary("%", *given, span=_span(meta))
+        return ast.Call(function.lower(), given, span=_span(meta))
 
     def case(self, meta: Meta, _case: Token, *parts: Anything) -> ast.Expression:
         operand = parts[0] if isinstance(parts[0], ast.Expression) else None

@@ -236,7 +236,8 @@ def _expression(e: ast.Expression) -> tuple[str, int]:
             low, high = _e_at(e.low, _E_SUM), _e_at(e.high, _E_SUM)
             return f"{_e_at(e.operand, _E_SUM)} {_not(e.negated)}BETWEEN {low} AND {high}", _E_COMPARE
         case ast.Like():
-            return f"{_e_at(e.operand, _E_SUM)} {_not(e.negated)}LIKE {_e_at(e.pattern, _E_SUM)}", _E_COMPARE
+            word = "ILIKE" if e.any_case else "LIKE"
+            return f"{_e_at(e.operand, _E_SUM)} {_not(e.negated)}{word} {_e_at(e.pattern, _E_SUM)}", _E_COMPARE
         case ast.Case():
             return _case(e), _E_VALUE
         case ast.Cast():

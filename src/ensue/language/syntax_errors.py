@@ -17,7 +17,7 @@ KEYWORDS = frozenset(
 )
 
 #: Words that are keywords only in their place, and elsewhere names.
-WORDS_IN_PLACE = frozenset("CASE WHEN THEN ELSE END CAST TRY_CAST EXTRACT AT".split())
+WORDS_IN_PLACE = frozenset("CASE WHEN THEN ELSE END CAST TRY_CAST EXTRACT AT ILIKE RLIKE".split())
 
 _CASE = "CASE WHEN x.v > 1 THEN 'a' ELSE 'b' END"
 _EXPRESSION = frozenset("MINUS INTEGER DECIMAL STRING TRUE FALSE NULL NAME QUOTED MAX LAST LASTOF LPAR".split())
@@ -41,8 +41,8 @@ _GROUPS: tuple[tuple[str, frozenset[str]], ...] = (
     ("a number", frozenset(("INTEGER", "DECIMAL"))),
     ("a comparison", frozenset("EQ LT LE GT GE".split())),
 )
-#: What stands directly behind a value, before the operators.
-_TIGHT = frozenset(("AT", "AS_TYPE"))
+#: Operators that are named only where no group of them is expected.
+_FURTHER = frozenset(("AT", "AS_TYPE", "ILIKE", "RLIKE"))
 _NAMED = {
     "NAME": "a name",
     "QUOTED": "a name in backticks",
@@ -106,7 +106,7 @@ def _describe(parser: Lark, expected: Set[str], before: str) -> str:
             words.append(name)
             left -= group
             if name == "an operator":
-                left -= _TIGHT
+                left -= _FURTHER
     shown = {_display(parser, name) for name in left}
     if len(shown & _PATTERN_OPERATORS) >= 5:
         words.append("a pattern operator")

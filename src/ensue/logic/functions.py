@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ensue.data.schema import BOOLEAN, FLOAT, INTEGER, STRING, Kind, ValueType
 
@@ -36,6 +37,7 @@ class Function:
     variadic: bool = False
     same_kind: bool = False  # the arguments must be comparable with each other
     chosen: tuple[str, ...] = ()  # the first argument is one of these words, as a literal
+    literal: Callable[[str], str | None] | None = None  # the second is a literal; says what is wrong with one
 
     def accepts(self, count: int) -> bool:
         if self.variadic:
@@ -109,6 +111,20 @@ def _clock() -> Function:
     return Function((TIME,), _always(INTEGER))
 
 
+def wrong_with_regex(pattern: str) -> str | None:
+    """Why this is no regular expression of RE2; None if it is one."""
+    try:
+        pc.match_substring_regex(pa.scalar(""), pattern)
+    except pa.ArrowInvalid as e:
+        return f"'{pattern}' is no regular expression: {str(e).rpartition('expression: ')[2]}"
+    return None
+
+
+def wrong_with_separator(separator: str) -> str | None:
+    return None if separator else "split needs a separator of one character or more"
+
+
+TEXTS = ValueType(Kind.LIST, pa.list_(pa.string()))
 #: The units to which date_trunc cuts a time off.
 TRUNCATED = (
     *("microsecond", "millisecond", "second", "minute", "hour"),
@@ -121,7 +137,7 @@ FUNCTIONS: dict[str, Function] = {
     "sign": Function((NUMBER,), _first),
     "floor": Function((NUMBER,), _first),
     "ceil": Function((NUMBER,), _first),
-    "round": Function((NUMBER,), _first),
+    "round": Function((NUMBER, WHOLE), _first, optional=1),
     "sqrt": _number(),
     "exp": _number(),
     "ln": _number(),
@@ -134,6 +150,7 @@ FUNCTIONS: dict[str, Function] = {
     "acos": _number(),
     "atan": _number(),
     "atan2": _number(2),
+    "distance": _number(4),
     "radians": _number(),
     "degrees": _number(),
     # strings
@@ -147,6 +164,8 @@ FUNCTIONS: dict[str, Function] = {
     "contains": Function((TEXT_OR_LIST, ANY_KIND), _always(BOOLEAN)),
     "starts_with": Function((TEXT, TEXT), _always(BOOLEAN)),
     "ends_with": Function((TEXT, TEXT), _always(BOOLEAN)),
+    "regexp_matches": Function((TEXT, TEXT), _always(BOOLEAN), literal=wrong_with_regex),
+    "split": Function((TEXT, TEXT), _always(TEXTS), literal=wrong_with_separator),
     # times, in the zone of their column
     "year": _clock(),
     "month": _clock(),

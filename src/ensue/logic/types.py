@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import pyarrow as pa
 
@@ -109,8 +109,8 @@ class Typing:
                 self._comparable(e, "BETWEEN", (e.operand, e.low, e.high))
                 return BOOLEAN
             case ast.Like():
-                self._expect(e.operand, (Kind.STRING,), "LIKE")
-                self._expect(e.pattern, (Kind.STRING,), "LIKE")
+                self._expect(e.operand, (Kind.STRING,), "ILIKE" if e.any_case else "LIKE")
+                self._expect(e.pattern, (Kind.STRING,), "ILIKE" if e.any_case else "LIKE")
                 return BOOLEAN
             case ast.Call():
                 return self._call(e)
@@ -286,6 +286,8 @@ class Typing:
                 self._refuse(argument, f"{e.function} takes a value of type {wanted}, but {text} is of type {found}")
         if function.chosen:
             self._choose_word(e, function.chosen)
+        if function.literal is not None:
+            self._check_literal(e, function.literal)
         if e.function == "contains":
             self._can_contain(e, types)
         if function.same_kind or e.function == "if":
@@ -330,6 +332,14 @@ class Typing:
         elif word.value.lower() not in words:
             hint = did_you_mean(word.value.lower(), words) or f"one of {listed(words, 20)}"
             self._refuse(word, f"{e.function} knows no '{word.value}'", hint)
+
+    def _check_literal(self, e: ast.Call, wrong: Callable[[str], str | None]) -> None:
+        """The second argument must be a string that is written out."""
+        text = e.arguments[1]
+        if not (isinstance(text, ast.Literal) and isinstance(text.value, str)):
+            self._refuse(text, f"{e.function} takes a literal string as its second argument")
+        elif (problem := wrong(text.value)) is not None:
+            self._refuse(text, problem)
 
     def _at_time_zone(self, e: ast.AtTimeZone) -> ValueType | None:
         if not is_zone(e.zone):

@@ -22,6 +22,7 @@ from ensue.language import ast
 from ensue.logic.check import check
 from ensue.logic.classify import deadline_of
 from ensue.logic.outputs import attributes_used
+from ensue.logic.wall_clock import reads_wall_clock
 from ensue.logic.window import looks_back, peel_windows
 from ensue.plan import Window
 from ensue.plan.choice import Choice
@@ -29,13 +30,15 @@ from ensue.results.matches import Matches
 from ensue.spark.batch import run_batch
 from ensue.spark.bucket_count import BucketCount
 from ensue.spark.chaining import is_behind_operator, with_event_time
-from ensue.spark.frames import EventFrame, Frames, as_schema, check_stream, final_after, quoted, read_frames
+from ensue.spark.frames import EventFrame, Frames, as_schema, check_stream, final_after, read_frames
 from ensue.spark.layout import Layout, batch_layout
+from ensue.spark.plain_columns import quoted
 from ensue.spark.pushdown import Pushdown, push_down
 from ensue.spark.recipe import HASH, TIE, TIME, TYPE, WORD, Recipe, travelling_name
+from ensue.spark.session_zone import session_zone
 from ensue.spark.streaming import BucketProcessor, run_late, run_streaming
 from ensue.spark.task_memory import memory_of_tasks
-from ensue.spark.type_mapping import arrow_schema, spark_schema
+from ensue.spark.type_mapping import arrow_schema, in_zone, spark_schema
 
 #: Stands for a missing time in the filter of a stream's events.
 _NO_TIME = int(np.iinfo(np.int64).min)
@@ -93,6 +96,7 @@ class Job:
     pushdown: Pushdown
     layout: Layout
     attributes: list[str]  # the user's columns that are sent to Python
+    zone: str  # in which the query sees times
 
     @property
     def bounded(self) -> bool:
@@ -103,7 +107,7 @@ class Job:
     @cached_property
     def result(self) -> T.StructType:
         """The schema of the matches."""
-        table = self.events.schema.empty_table()
+        table = in_zone(self.events.schema, self.zone).empty_table()
         no_types = pa.chunked_array([], pa.string())
         nothing = EventStream(table, no_types, np.zeros(0, dtype=np.int64), None, table.column(self.events.time))
         look_back = ItemLookBack(self.choice.checked)
@@ -116,7 +120,9 @@ class Job:
     @cached_property
     def recipe(self) -> Recipe:
         depends_on = tuple(self._recorded().items()) if self.events.streaming else ()
-        return Recipe(self.choice, self.events.tick, self.pushdown.given, arrow_schema(self.result), depends_on)
+        return Recipe(
+            self.choice, self.events.tick, self.pushdown.given, arrow_schema(self.result), depends_on, self.zone
+        )
 
     def _recorded(self) -> dict[str, str]:
         """What the state of a stream depends on besides the query: how events are read, and what is sent to Python."""
@@ -176,10 +182,12 @@ class Job:
 def prepare(query: ast.Query, text: str, events: Frames, **reading: Unpack[Reading]) -> Job:
     """Makes all decisions, and raises all errors that can be found before a job runs."""
     check(query, text)
-    frames = read_frames(events, query.streams, **reading)
+    frames = read_frames(events, query.streams, attributes_used(query), **reading)
     if frames.streaming:
         check_stream(frames)
-    schema = as_schema(frames)
+    # Spark SQL shows times in the session's zone; nothing else may depend on it, so that it can change.
+    zone = session_zone(frames.frame.sparkSession) if reads_wall_clock(query) else "UTC"
+    schema = as_schema(frames, zone)
     choice = pipeline.prepare(query, text, schema, frames.tick, reading)
     if choice.plan is not None and choice.plan.counts_all and choice.plan.window.events is not None:
         # With keys from equalities, a slice or a bucket would count the events of each key by itself.
@@ -188,7 +196,7 @@ def prepare(query: ast.Query, text: str, events: Frames, **reading: Unpack[Readi
     if choice.plan is not None and choice.plan.absence is None:  # with a deadline every event matters: it advances time
         pushdown = push_down(choice.plan, frames, schema, items_look_back=looks_back(*(query.items or ())))
     attributes = _travelling(choice, pushdown, frames)
-    return Job(frames, choice, pushdown, batch_layout(choice, frames.tick), attributes)
+    return Job(frames, choice, pushdown, batch_layout(choice, frames.tick), attributes, zone)
 
 
 def _travelling(choice: Choice, pushdown: Pushdown, events: EventFrame) -> list[str]:

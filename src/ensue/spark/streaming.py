@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -22,7 +23,7 @@ from ensue.data.arrow_bytes import table_bytes, table_of
 from ensue.data.budget import Large, shown_size
 from ensue.data.envelope import Parts, prefixed, sealed, unprefixed, unsealed
 from ensue.data.events import as_integers
-from ensue.errors import EngineError
+from ensue.errors import DataError, EngineError
 from ensue.results.running_query import RunningQuery
 from ensue.spark.bucket_count import BucketCount
 from ensue.spark.crossing import compacted
@@ -202,6 +203,15 @@ def _small_enough(value: bytes, what: str) -> bytes:
     return value
 
 
+def _check_after_1970(times: pa.ChunkedArray) -> None:
+    earliest = pc.min(times)
+    if earliest.is_valid and earliest.value < 0:
+        raise DataError(
+            f"an event has the time {earliest}: on a stream, Spark's watermark begins at 1970, so earlier events would "
+            "never be evaluated. Filter them out before the watermark, or run the query over a table"
+        )
+
+
 def _passed(watermark: int) -> int:
     """The time up to which events are final. Before the first watermark, no event is."""
     return watermark * _MICROS if watermark > 0 else int(np.iinfo(np.int64).min)
@@ -235,6 +245,7 @@ class Bucket:
         if without_time:
             events = events.filter(events.column(TIME).is_valid())
         relevant = len(events)
+        _check_after_1970(events.column(TIME))
         late = as_integers(events.column(TIME)) <= passed
         if late.any():
             events = events.take(pa.array(np.flatnonzero(~late)))

@@ -55,7 +55,46 @@ def test_functions_that_take_a_word(name: str, word: str) -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize("name", [name for name, f in FUNCTIONS.items() if not f.chosen])
+#: Functions whose second argument is a literal string, with some for each.
+WITH_LITERALS = [
+    *(("regexp_matches", p) for p in ("", "a", "^a", "b$", "[a-z]\\.\\*", "a|ß", "^.$", "(?i)B", "(?s)a.b", "\\d")),
+    *(("split", s) for s in ("a", " ", "ab", "%", "aa", "\\", "日", "\n")),
+]
+
+
+def test_functions_with_literals_have_some() -> None:
+    assert {name for name, _ in WITH_LITERALS} == {name for name, f in FUNCTIONS.items() if f.literal}
+
+
+@pytest.mark.parametrize(("name", "literal"), WITH_LITERALS)
+def test_functions_that_take_a_literal(name: str, literal: str) -> None:
+    asked, wrong = disagreements(f"{name}({{}}, '{literal}')", 1)
+    assert asked
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    "columns", [("f", "{}", "1", "i"), ("{}", "f", "-3.5", "180"), ("40.4", "single", "half", "{}")]
+)
+def test_distances(columns: tuple[str, ...]) -> None:
+    """Four columns have too many rows together: two of them vary here."""
+    asked, wrong = disagreements(f"distance({', '.join(columns)})", 1)
+    assert asked
+    assert wrong == []
+
+
+def test_distances_of_places() -> None:
+    rng = np.random.default_rng(3)
+    columns = {name: pa.array(rng.uniform(-90, 90, 2_000) * (1 + k % 2)) for k, name in enumerate("abcd")}
+    for text in ("distance(a, b, c, d)", "distance(a, b, a, b)", "distance(a, b, -a, b + 180)"):
+        e = parse_expression(text)
+        assert all(map(same, by_columns(e, columns, 2_000), by_reference(e, columns, 2_000)))
+
+
+PLAIN = [name for name, f in FUNCTIONS.items() if not f.chosen and not f.literal and name != "distance"]
+
+
+@pytest.mark.parametrize("name", PLAIN)
 def test_functions(name: str) -> None:
     function = FUNCTIONS[name]
     fewest = len(function.parameters) - function.optional
@@ -67,6 +106,8 @@ def test_functions(name: str) -> None:
 
 OPERATORS = ["{} + {}", "{} - {}", "{} * {}", "{} / {}", "{} % {}", "{} || {}", "{} LIKE {}", "{} NOT LIKE {}"]
 OPERATORS += ["{} = {}", "{} <> {}", "{} < {}", "{} <= {}", "{} > {}", "{} >= {}", "{} AND {}", "{} OR {}"]
+OPERATORS += ["{} ILIKE {}", "{} NOT ILIKE '%ß_'", "{} RLIKE '^a'", "{} NOT RLIKE 'b$'", "split({}, 'a')[{}]"]
+OPERATORS += [f"round({{}}, {places})" for places in (-400, -20, -19, -18, -2, 0, 1, 2, 15, 16, 308, 309)]
 OPERATORS += ["-{}", "NOT {}", "{} IS NULL", "{} IS NOT NULL", "{} NOT IN ({}, NULL)", "{} NOT BETWEEN {} AND 7"]
 OPERATORS += [
     "{} IN ({}, {})",

@@ -44,7 +44,7 @@ ARITHMETIC = {
     "zoned": [("zoned", "+", "length"), ("zoned", "-", "length")],
     "text": [("text", "||", "text")],
     "truth": [(kind, op, kind) for kind in BY_KIND for op in ("=", "<>", "<", "<=", ">", ">=")]
-    + [("truth", "AND", "truth"), ("truth", "OR", "truth"), ("text", "LIKE", "text")],
+    + [("truth", "AND", "truth"), ("truth", "OR", "truth"), ("text", "LIKE", "text"), ("text", "ILIKE", "text")],
 }
 CALLS = {
     "number": "abs sign floor ceil round sqrt exp ln log10 sin cos tan asin acos atan radians degrees".split(),
@@ -102,14 +102,18 @@ def _call(rng: Random, kind: str, some: object) -> str:
     match kind:
         case "number":
             numbers = [f"{rng.choice(CALLS['number'])}({some()})", f"power({some()}, {some()})", f"(-{some()})"]
+            numbers += [f"round({some()}, {some()})", f"distance({some()}, {some()}, {some()}, {some()})"]
             return rng.choice(
                 [*numbers, f"length({some('text')})", f"{rng.choice(PARTS)}({some(rng.choice(['time', 'zoned']))})"]
             )
         case "text":
+            if rng.random() < 0.2:
+                return f"split({some()}, '{rng.choice(['a', ' ', 'b%'])}')[{some('number')}]"
             cut = f"substr({some()}, {some('number')}, {some('number')})"
             return rng.choice([f"{rng.choice(CALLS['text'])}({some()})", cut, f"replace({some()}, {some()}, {some()})"])
         case "truth":
             tests = [f"(NOT {some()})", f"({some(of)} IS NULL)", f"({some(of)} IN ({some(of)}, {some(of)}))"]
+            tests.append(f"({some('text')} RLIKE '{rng.choice(['^a', 'b|c', '(?i)ß', '.$'])}')")
             search = rng.choice(["contains", "starts_with", "ends_with"])
             return rng.choice(
                 [*tests, f"({some(of)} BETWEEN {some(of)} AND {some(of)})", f"{search}({some('text')}, {some('text')})"]

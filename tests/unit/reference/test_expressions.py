@@ -143,6 +143,9 @@ def test_comparison(expression, expected):
         ("x.i / 0.0", None),
         ("x.i % 0", None),
         ("7 % 3", 1),
+        ("mod(-7, 3)", -1),
+        ("MOD(7.5, 2)", 1.5),
+        ("mod(7, 0)", None),
         ("-7 % 3", -1),
         ("7 % -3", 1),
         ("7.5 % 2", 1.5),
@@ -230,6 +233,22 @@ def test_like(text, pattern, expected):
     check(f"'{text}' NOT LIKE '{pattern}'", not expected)
 
 
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("'ABC' ILIKE 'a%'", True),
+        ("'abc' ILIKE 'A_C'", True),
+        ("'GRÖSSE' ILIKE '%ö%'", True),
+        ("'abc' NOT ILIKE 'B'", True),
+        ("'A%' ILIKE 'a\\%'", True),
+        ("x.ns ILIKE 'a'", None),
+        ("'a' ILIKE NULL", None),
+    ],
+)
+def test_ilike(expression, expected):
+    check(expression, expected)
+
+
 def test_like_of_null():
     check("x.ns LIKE 'a'", None)
     check("x.s LIKE NULL", None)
@@ -267,6 +286,33 @@ CASES: dict[str, list[tuple[str, Any]]] = {
         ("round(7)", 7),
         ("round(x.nan)", math.nan),
         ("round(x.n)", None),
+        ("round(2.675, 2)", 2.68),
+        ("round(2.345678, 3)", 2.346),
+        ("round(-2.5, 0)", -3.0),
+        ("round(1234.5, -2)", 1200.0),
+        ("round(1250, -2)", 1300),
+        ("round(-1250, -2)", -1300),
+        ("round(1234, 2)", 1234),
+        ("round(x.big, -19)", None),
+        ("round(4999999999999999999, -19)", 0),
+        ("round(1e300, 20)", 1e300),
+        ("round(0.1, 400)", 0.1),
+        ("round(-1.5, -400)", -0.0),
+        ("round(1.7e308, -308)", None),
+        ("round(x.nan, 2)", math.nan),
+        ("round(-x.inf, 2)", -math.inf),
+        ("round(2.5, x.n)", None),
+    ],
+    "distance": [
+        ("distance(0, 0, 0, 180)", math.pi * 6_371_008.8),
+        ("round(distance(40.4168, -3.7038, 41.3874, 2.1686), -2)", 505100.0),
+        ("distance(52.5, 13.4, 52.5, 13.4)", 0.0),
+        ("distance(10, 190, 10, -170) < 0.001", True),
+        ("distance(91, 0, 0, 0)", None),
+        ("distance(0, 0, -90.5, 0)", None),
+        ("distance(0, x.inf, 0, 0)", None),
+        ("distance(0, x.nan, 0, 0)", math.nan),
+        ("distance(0, x.n, 0, 0)", None),
     ],
     "sqrt": [("sqrt(9)", 3.0), ("sqrt(-1)", None), ("sqrt(x.n)", None), ("sqrt(x.nan)", math.nan)],
     "exp": [("exp(0)", 1.0), ("exp(1000)", None), ("exp(x.n)", None)],
@@ -317,6 +363,27 @@ CASES: dict[str, list[tuple[str, Any]]] = {
         ("starts_with(x.ns, '')", None),
     ],
     "ends_with": [("ends_with(x.s, 'ße')", True), ("ends_with('a', 'ba')", False), ("ends_with(x.ns, '')", None)],
+    "regexp_matches": [
+        ("regexp_matches(x.s, '^Gr.*e$')", True),
+        ("regexp_matches('abc', 'b')", True),
+        ("regexp_matches('abc', '^b')", False),
+        ("regexp_matches('ABC', '(?i)b')", True),
+        ("regexp_matches('', '')", True),
+        ("regexp_matches(x.ns, 'a')", None),
+        ("x.s RLIKE 'ß'", True),
+        ("x.s NOT RLIKE 'ß'", False),
+        ("x.ns NOT RLIKE 'ß'", None),
+    ],
+    "split": [
+        ("split('a,b,,c', ',')", ["a", "b", "", "c"]),
+        ("split('', ',')", [""]),
+        ("split('abc', ',')", ["abc"]),
+        ("split('a, b', ', ')[2]", "b"),
+        ("split('a,b', ',')[3]", None),
+        ("split(x.ns, ',')", None),
+        ("length(split('a,b', ','))", 2),
+        ("contains(split('a,b', ','), 'b')", True),
+    ],
     "year": [
         ("year(x.ts)", 2024),
         ("year(x.old)", 1969),

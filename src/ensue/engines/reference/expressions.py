@@ -170,7 +170,10 @@ class Expressions:
                 low, high = self.value(e.low, scope), self.value(e.high, scope)
                 return _negated(e, _all([binary(">=", operand, low), binary("<=", operand, high)]))
             case ast.Like():
-                return _negated(e, _like(self.value(e.operand, scope), self.value(e.pattern, scope)))
+                text, pattern = self.value(e.operand, scope), self.value(e.pattern, scope)
+                if e.any_case:
+                    text, pattern = (t if t is None else MEANINGS["lower"].compute(t) for t in (text, pattern))
+                return _negated(e, _like(text, pattern))
             case ast.Call():
                 return self._call(e, scope)
             case ast.Case():

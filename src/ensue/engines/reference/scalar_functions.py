@@ -20,6 +20,9 @@ import pyarrow.compute as pc
 from ensue.data.schema import Kind, ValueType
 from ensue.language.ast import NANOSECONDS
 
+#: The mean radius of the earth in metres (IUGG).
+EARTH_RADIUS = 6_371_008.8
+
 
 @dataclass(frozen=True)
 class Meaning:
@@ -91,6 +94,37 @@ def _whole(compute: Callable[[float], float]) -> Meaning:
         return math.copysign(float(compute(value)), value)
 
     return Meaning(rounded)
+
+
+def _round(value: float, digits: int = 0) -> float | None:
+    """To so many digits after the point, or before it where there are less than 0; halves go away from zero."""
+    if isinstance(value, int):
+        step: int = 10 ** min(max(-digits, 0), 30)
+        size = (2 * abs(value) + step) // (2 * step) * step
+        return -size if value < 0 else size
+    if not math.isfinite(value) or digits > 308:
+        return value
+    if digits < -308:
+        return math.copysign(0.0, value)
+    # A power of ten below one is no float, so that is divided by.
+    power = float(f"1e{abs(digits)}")
+    scaled = value * power if digits > 0 else value / power
+    if abs(scaled) >= 2.0**52:
+        return value
+    whole = half_away(scaled)
+    found = math.copysign(whole / power if digits > 0 else whole * power, value)
+    return found if math.isfinite(found) else None
+
+
+def _distance(*degrees: float) -> float | None:
+    """The metres between two places, given as latitude and longitude in degrees, on a globe (haversine)."""
+    if any(math.isinf(d) for d in degrees) or abs(degrees[0]) > 90 or abs(degrees[2]) > 90:
+        return None
+    lat, lon, other_lat, other_lon = map(math.radians, map(float, degrees))
+    across = math.sin((other_lat - lat) / 2)
+    along = math.sin((other_lon - lon) / 2)
+    part = across * across + math.cos(lat) * math.cos(other_lat) * (along * along)
+    return 2 * EARTH_RADIUS * math.asin(min(math.sqrt(part), 1.0)) if part == part else part
 
 
 def _sign(value: float) -> float:
@@ -259,7 +293,7 @@ MEANINGS: dict[str, Meaning] = {
     "sign": Meaning(_sign),
     "floor": _whole(math.floor),
     "ceil": _whole(math.ceil),
-    "round": _whole(half_away),
+    "round": Meaning(_round),
     "sqrt": _of_floats(math.sqrt),
     "exp": _of_floats(math.exp),
     "ln": _of_floats(math.log),
@@ -272,6 +306,7 @@ MEANINGS: dict[str, Meaning] = {
     "acos": _of_floats(math.acos),
     "atan": _of_floats(math.atan),
     "atan2": _of_floats(math.atan2),
+    "distance": Meaning(_distance),
     "radians": _of_floats(math.radians),
     "degrees": _of_floats(math.degrees),
     # strings
@@ -285,6 +320,8 @@ MEANINGS: dict[str, Meaning] = {
     "contains": Meaning(_contains, exact=True),
     "starts_with": Meaning(str.startswith),
     "ends_with": Meaning(str.endswith),
+    "regexp_matches": Meaning(lambda t, pattern: pc.match_substring_regex(pa.scalar(t), pattern).as_py()),
+    "split": Meaning(str.split),
     # times, in the zone of their column
     "year": _clock(lambda t: t.year),
     "month": _clock(lambda t: t.month),
