@@ -42,6 +42,11 @@ CONDITIONS: dict[str, list[str]] = {
         "if(x.i > 50, 0, x.i) = 7",
         "PREV(x.i) = 7",
         "x.d = 7",
+        "CASE WHEN x.i > 50 THEN 0 ELSE x.i END = 7",
+        "CASE x.i WHEN 7 THEN TRUE END",
+        "x.i::float = 7",
+        "x.i::string = '7'",
+        "x.i::boolean AND x.i = 7",
     ],
     "x.f > 99": [
         "x.f * 2 > 198",
@@ -49,6 +54,8 @@ CONDITIONS: dict[str, list[str]] = {
         "floor(x.f) = 99",
         "ceil(x.f) = 100",
         "round(x.f) = 99",
+        "round(x.f, 1) = 99.9",
+        "distance(x.f * 0.9, x.f, 0, 0) > 11990000",
         "sqrt(x.f) > 9.95",
         "exp(x.f) > 1e43",
         "ln(x.f) > 4.595",
@@ -63,6 +70,8 @@ CONDITIONS: dict[str, list[str]] = {
         "atan2(x.f, 1) > 1.5606",
         "radians(x.f) > 1.728",
         "degrees(x.f) > 5672",
+        "x.f::integer = 100",
+        "x.f::string LIKE '99.99%'",
     ],
     "x.s = 'user 7'": [
         "x.s LIKE 'user 7'",
@@ -85,6 +94,11 @@ CONDITIONS: dict[str, list[str]] = {
         "contains(x.s, x.p)",
         "starts_with(x.s, 'user 77')",
         "ends_with(x.s, '77')",
+        "x.s ILIKE 'USER 7'",
+        "x.s RLIKE '77$'",
+        "split(x.s, ' ')[2] = '7'",
+        "substr(x.s, 6)::integer = 7",
+        "substr(x.s, 6)::float = 7",
     ],
     "x.name = 'NONE'": ["lower(x.name) = 'none'", "x.name LIKE '%N_NE'", "substr(x.name, 2) = 'ONE'"],
     "x.t > timestamp('2024-01-12 12:00')": [
@@ -99,10 +113,23 @@ CONDITIONS: dict[str, list[str]] = {
         "x.t - timestamp('2024-01-01') > 275 h",
         "x.t + 1 h > timestamp('2024-01-12 13:00')",
         "(x.t - timestamp('2024-01-01')) / 1 h > 275",
+        "(x.t - timestamp('2024-01-01')) * 0.5 > 137.5 h",
+        "quarter(x.t) = 2",
+        "week(x.t) = 3",
+        "day_of_year(x.t) = 13",
+        "epoch(x.t) > 1705060800",
+        "date_trunc('hour', x.t) = timestamp('2024-01-12 12:00')",
+        "date_trunc('day', x.t) = timestamp('2024-01-13')",
+        "date_trunc('month', x.t) = timestamp('2024-02-01')",
+        "x.t AT TIME ZONE 'Europe/Berlin' > timestamp('2024-01-12 11:00Z')",
+        "x.t::string = '2024-01-12 12:00:00'",
+        "x.w::timestamp > timestamp('2024-01-12 12:00')",
     ],
     "x.z > timestamp('2024-01-12 12:00Z')": [
         "hour(x.z) = 3 AND x.i > 90",
         "date(x.z) = timestamp('2024-01-11 23:00Z')",
+        "x.z AT TIME ZONE 'Europe/Madrid' > timestamp('2024-01-12 13:00')",
+        "date_trunc('hour', x.z) = timestamp('2024-01-11 23:00Z')",
     ],
 }
 AGGREGATES = ["count(y) > 3", "sum(y.i) > 290", "sum(y.f) > 290", "avg(y.f) > 98", "min(y.f) > 90", "max(y.f) < 8"]
@@ -129,6 +156,7 @@ def events(count: int, seed: int = 5) -> pa.Table:
                 pa.array(rng.integers(0, len(NAMES), count, dtype=np.int8)), pa.array(NAMES)
             ),
             "t": times.cast(pa.timestamp("us")),
+            "w": times.cast(pa.timestamp("s")).cast(pa.string()),
             "z": times.cast(pa.timestamp("us", "Europe/Berlin")),
         }
     )

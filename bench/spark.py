@@ -35,9 +35,10 @@ from bench.cpu import cpu_seconds
 from bench.report import commit, keep, section
 from bench.spark_data import TYPES, as_csv, events_of
 from ensue.spark import local_session
+from ensue.spark.bucket_count import BucketCount
 from ensue.spark.crossing import compacted
 from ensue.spark.packing import PACKED, Packer
-from ensue.spark.run import prepare, usual_buckets
+from ensue.spark.run import prepare
 
 #: Settings of the session in addition to those of `local_session`. The joins need 4 GB for their sort and their rows.
 SETTINGS = {"spark.driver.memory": "4g"}
@@ -400,7 +401,7 @@ def steady(runs: list[Told]) -> dict[str, float]:
 def kept_only(frame: DataFrame, query: str) -> DataFrame:
     """A stream that sends packed events through the state store like a query, but without evaluating the query."""
     parsed = ensue.query(query)
-    packed = compacted(prepare(parsed.ast, query, frame).streamed).mapInArrow(Packer(usual_buckets(frame)), PACKED)
+    packed = compacted(prepare(parsed.ast, query, frame).streamed).mapInArrow(Packer(BucketCount.of(frame)), PACKED)
     return packed.groupBy("bucket").transformWithState(Keeper(), "bucket long", "Append", "EventTime")
 
 

@@ -1,5 +1,31 @@
 """The builder of queries in Python, under the name that users import."""
 
-from ensue.language.builder import ANY, Expr, Pat, Select, Variable, attribute, call, lastof, select, types, variables
+from ensue.language.builder import (
+    ANY,
+    Expr,
+    Pat,
+    Select,
+    Variable,
+    attribute,
+    call,
+    case,
+    lastof,
+    select,
+    types,
+    variables,
+)
 
-__all__ = ["ANY", "Expr", "Pat", "Select", "Variable", "attribute", "call", "lastof", "select", "types", "variables"]
+__all__ = [
+    "ANY",
+    "Expr",
+    "Pat",
+    "Select",
+    "Variable",
+    "attribute",
+    "call",
+    "case",
+    "lastof",
+    "select",
+    "types",
+    "variables",
+]

@@ -4,7 +4,8 @@ A case in a TOML file has
   name, why           what it shows, and the rule that it follows from
   query               the text
   types, or events    the types of the events in a line, or a table: a header, then one line an event; values are
-                      numbers, times as 2024-01-31T12:00:00, or text; '-' is NULL.
+                      numbers, times as 2024-01-31T12:00:00, structs and lists as JSON without spaces, or text; '-'
+                      is NULL.
                       Without a time column the events are one second apart.
   options             of `Query.run`: time, type, unit (seconds by default), tiebreak
   expected            one complex event a line: `start..end x={1,2} y={3}`, the variables that mark something
@@ -89,9 +90,12 @@ def read(case: dict[str, Any]) -> tuple[pa.Table, dict[str, Any]]:
     return pa.table({name: pa.array(column, types.get(name)) for name, column in columns.items()}), options
 
 
-def value(cell: str) -> int | float | datetime | str | None:
+def value(cell: str) -> int | float | datetime | str | dict[str, Any] | list[Any] | None:
     if cell == "-":
         return None
+    if cell[0] in "{[":
+        nested: dict[str, Any] | list[Any] = json.loads(cell)
+        return nested
     for read_as in (int, float, datetime.fromisoformat):
         try:
             return read_as(cell)

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from random import Random
-from typing import Any
 
 import pyarrow as pa
 import pytest
+from absence_runs import in_batches, prepared, random_events, stream_of
 from amounts import most, shares
 from engines import found_events, run_plan
 
 import ensue
-from ensue.data.events import EventStream, read_events
 from ensue.engines import reference
-from ensue.language.parser import parse_query
-from ensue.logic.check import check
-from ensue.plan.choice import Choice, choose
-from ensue.results.running_query import RunningQuery
 
 BODIES = [
     "A AS a",
@@ -40,43 +35,6 @@ def random_text(rng: Random) -> str:
     body, absent = (rng.choice(BODIES), rng.choice(ABSENT)) if rng.random() < 0.7 else ("A AS a", rng.choice(TIED))
     end = f"{rng.choice(DEADLINES)}{rng.choice(ENDS)}"
     return f"SELECT {rng.choice(SELECTORS)}* FROM S WHERE ({body}) ; NOT {absent} WITHIN {end}"
-
-
-def random_events(rng: Random) -> list[dict[str, Any]]:
-    time, events = 0, []
-    for _ in range(rng.randrange(14)):
-        time += rng.choice([0, 0, 1, 1, 2])
-        events.append(
-            {"time": time, "type": rng.choice("AABCCD"), "v": rng.choice([0, 1, 2, None]), "k": rng.choice("xy")}
-        )
-    return events
-
-
-SCHEMA = pa.schema([("time", pa.int64()), ("type", pa.string()), ("v", pa.int64()), ("k", pa.string())])
-
-
-def stream_of(events: list[dict[str, Any]]) -> EventStream:
-    return read_events(pa.Table.from_pylist(events, SCHEMA), ("S",), unit="s")
-
-
-def prepared(text: str) -> Choice:
-    return choose(check(parse_query(text), text, stream_of([]).schema))
-
-
-def in_batches(choice: Choice, events: list[dict[str, Any]], rng: Random) -> list[tuple[int, int]]:
-    """The starts and ends of what is reported, over random batches with the state saved and loaded between them."""
-    tick = stream_of([]).tick
-    running, told = RunningQuery(choice, tick), []
-    while events:
-        batch, events = events[: (n := rng.randrange(1, 4))], events[n:]
-        told.append(running.push(stream_of(batch)))
-        if rng.random() < 0.5:
-            told.append(running.pass_time(batch[-1]["time"]))
-        state = running.save()
-        running = RunningQuery(choice, tick)
-        running.load(state)
-    rows = [table.select(["start_time", "end_time"]).to_pylist() for table in told if table is not None]
-    return [(r["start_time"], r["end_time"]) for table in rows for r in table]
 
 
 def compare(seed: int) -> str:

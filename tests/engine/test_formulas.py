@@ -184,7 +184,7 @@ def test_runs_with_the_same_values_are_one() -> None:
         ("x.s || y.s = 'ab'", "string operations of several events"),
         ("power(x.i, y.i) > 3", "power"),
         ("1 h * (y.i - x.i) / 2 > 1 h OR x.i = y.i", "fractions of durations of several events"),
-        ("1.5 * (1 h * x.i) > 1 h OR x.i = y.i", "fractions of durations of several events"),
+        ("1.5 * (1 h * (y.i - x.i)) > 1 h", "fractions of durations of several events"),
     ],
 )
 def test_what_has_no_instruction_goes_to_the_reference(filter_: str, why: str) -> None:

@@ -13,7 +13,7 @@ from strategies import events_table
 
 from ensue.automata.build import select_
 from ensue.automata.build.select_ import Relation, relate
-from ensue.automata.predicates import TypeIs, cells, implied, machines_of, print_guard
+from ensue.automata.predicates import Machine, TypeIs, cells, implied, machines_of, print_guard
 from ensue.automata.splitting import ALL_EVENTS, Splitter
 from ensue.data.events import read_events
 from ensue.engines import reference
@@ -141,6 +141,7 @@ def test_what_came_before_is_printed_for_people():
     (start,) = (t for t in plan.automaton.transitions if t.source == 0)
     assert print_guard(start.guard) == "A & earlier runs in NEXT(A ; B): {}"
     (machine,) = machines_of(plan.predicates)
+    assert isinstance(machine, Machine)
     assert machine.states == ("{}", "{1}")
 
 

@@ -24,6 +24,10 @@ TYPES = {
     "float64": pa.float64(),
     "string": pa.string(),
     "list<int64>": pa.list_(pa.int64()),
+    "list<string>": pa.list_(pa.string()),
+    "user": pa.struct([("id", pa.int64()), ("name", pa.string()), ("home", pa.struct([("city", pa.string())]))]),
+    "map<string>": pa.map_(pa.string(), pa.int64()),
+    "map<float64>": pa.map_(pa.float64(), pa.int64()),
     "timestamp[us]": pa.timestamp("us"),
     "timestamp[us, UTC]": pa.timestamp("us", "UTC"),
 }

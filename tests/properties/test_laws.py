@@ -4,6 +4,7 @@ Sets are compared by what they do not share: pytest's own account of two large u
 """
 
 import dataclasses
+from random import Random
 
 import pytest
 import strategies
@@ -15,10 +16,12 @@ from running import meaning, query_of, results, same_meaning
 from ensue.language import ast
 from ensue.language.parser import parse_interval
 from ensue.logic.classify import deadline_of
-from ensue.logic.scope import bindings, singles
+from ensue.logic.first import NoFirst, first
+from ensue.logic.scope import bindings, is_atom, singles
 
 small = strategies.patterns(2)
 tiny = strategies.patterns(1)
+atoms = strategies.patterns(1).filter(is_atom)
 # A sequence of nothing but optional steps can be skipped by a sequence around it, though not by an iteration or by ALL.
 # So where a law writes a pattern into a sequence that was not in one, or regroups, it is for steps that must happen.
 steps = tiny.filter(lambda p: not skippable(p))
@@ -27,6 +30,19 @@ short_streams = strategies.streams(4)
 gaps = st.none() | st.sampled_from(strategies.INTERVALS)
 windows = st.sampled_from(strategies.INTERVALS) | st.builds(ast.EventCount, st.integers(1, 4))
 selectors = st.sampled_from(list(ast.Selector)[1:])
+
+
+links = st.sampled_from(ast.Link)
+
+
+def assume_first_events(*linked):
+    """What stands behind `->` must have events that it can start with."""
+    for link, after in linked:
+        if link is ast.Link.NEXT:
+            try:
+                first(after)
+            except NoFirst:
+                assume(False)
 
 
 def any_of(first, *others):
@@ -38,40 +54,45 @@ def any_of(first, *others):
 # ---------------------------------------------------------------- sequences
 
 
-@given(steps, steps, steps, streams, st.booleans(), st.booleans(), gaps, gaps)
-def test_sequences_are_associative(engine, p, q, r, events, directly1, directly2, gap1, gap2):
-    left = ast.Sequence(ast.Sequence(p, q, directly1, gap1), r, directly2, gap2)
-    right = ast.Sequence(p, ast.Sequence(q, r, directly2, gap2), directly1, gap1)
+@given(steps, steps, steps, streams, links, links, gaps, gaps)
+def test_sequences_are_associative(engine, p, q, r, events, link1, link2, gap1, gap2):
+    assume_first_events((link1, q), (link2, r), (link1, ast.Sequence(q, r, link2, gap2)))
+    left = ast.Sequence(ast.Sequence(p, q, link1, gap1), r, link2, gap2)
+    right = ast.Sequence(p, ast.Sequence(q, r, link2, gap2), link1, gap1)
     assert same_meaning(left, right, events, engine)
 
 
 @given(small, tiny, streams, gaps)
 def test_directly_after_is_after(engine, p, q, events, gap):
-    directly, after = ast.Sequence(p, q, True, gap), ast.Sequence(p, q, False, gap)
+    directly, after = ast.Sequence(p, q, ast.Link.DIRECTLY, gap), ast.Sequence(p, q, ast.Link.THEN, gap)
     assert meaning(directly, events, engine) <= meaning(after, events, engine)
 
 
-@given(small, tiny, streams, st.booleans(), gaps)
-def test_a_gap_only_takes_away(engine, p, q, events, directly, gap):
-    timed, plain = ast.Sequence(p, q, directly, gap), ast.Sequence(p, q, directly)
+@given(small, tiny, streams, links, gaps)
+def test_a_gap_only_takes_away(engine, p, q, events, link, gap):
+    assume_first_events((link, q))
+    timed, plain = ast.Sequence(p, q, link, gap), ast.Sequence(p, q, link)
     assert meaning(timed, events, engine) <= meaning(plain, events, engine)
 
 
-@given(small, small, streams, st.booleans(), gaps)
-def test_an_optional_step_is_with_or_without(engine, p, q, events, directly, gap):
-    both = ast.Sequence(p, q, directly, gap)
-    first, second = ast.Sequence(ast.Optional(p), q, directly, gap), ast.Sequence(p, ast.Optional(q), directly, gap)
+@given(small, small, streams, links, gaps)
+def test_an_optional_step_is_with_or_without(engine, p, q, events, link, gap):
+    assume_first_events((link, q))
+    both = ast.Sequence(p, q, link, gap)
+    first, second = ast.Sequence(ast.Optional(p), q, link, gap), ast.Sequence(p, ast.Optional(q), link, gap)
     assert same_meaning(first, any_of(q, both), events, engine)
     assert same_meaning(second, any_of(p, both), events, engine)
 
 
-@given(tiny, tiny, tiny, short_streams, st.booleans(), st.booleans(), gaps, gaps)
-def test_operators_belong_to_the_step_at_their_right(engine, p, q, r, events, directly1, directly2, gap1, gap2):
-    def sequence(first, second, third):
-        return ast.Sequence(ast.Sequence(first, second, directly1, gap1), third, directly2, gap2)
+@given(tiny, tiny, tiny, short_streams, links, links, gaps, gaps)
+def test_operators_belong_to_the_step_at_their_right(engine, p, q, r, events, link1, link2, gap1, gap2):
+    assume_first_events((link1, q), (link2, r))
 
-    without_q = ast.Sequence(p, r, directly2, gap2)
-    after_q = ast.Sequence(q, r, directly2, gap2)
+    def sequence(first, second, third):
+        return ast.Sequence(ast.Sequence(first, second, link1, gap1), third, link2, gap2)
+
+    without_q = ast.Sequence(p, r, link2, gap2)
+    after_q = ast.Sequence(q, r, link2, gap2)
     middle = sequence(p, ast.Optional(q), r)
     assert same_meaning(middle, any_of(without_q, sequence(p, q, r)), events, engine)
     both = sequence(ast.Optional(p), ast.Optional(q), r)
@@ -83,34 +104,74 @@ def test_operators_belong_to_the_step_at_their_right(engine, p, q, r, events, di
 def test_not_between_is_a_sequence_without_some(engine, p, q, r, events):
     between = meaning(ast.NotBetween(p, q, r), events, engine)
     assert between <= meaning(ast.Sequence(p, r), events, engine)
-    assert between >= meaning(ast.Sequence(p, r, contiguous=True), events, engine)
+    assert between >= meaning(ast.Sequence(p, r, ast.Link.DIRECTLY), events, engine)
+
+
+@given(atoms, atoms, streams, gaps)
+def test_the_next_one_is_a_sequence_without_one_between(engine, p, q, events, gap):
+    """`p -> q` for one event `q` is `p ; NOT q ; q`, in its timed form too."""
+    assume_first_events((ast.Link.NEXT, q))
+    following = ast.Sequence(p, q, ast.Link.NEXT, gap)
+    assert same_meaning(following, ast.NotBetween(p, first(q), q, gap), events, engine)
+
+
+@given(small, tiny, streams, gaps)
+def test_the_next_one_comes_after(engine, p, q, events, gap):
+    assume_first_events((ast.Link.NEXT, q))
+    after = meaning(ast.Sequence(p, q, ast.Link.THEN, gap), events, engine)
+    assert meaning(ast.Sequence(p, q, ast.Link.NEXT, gap), events, engine) <= after
+
+
+@given(small, streams, gaps)
+def test_an_iteration_of_next_ones_is_an_iteration(engine, p, events, gap):
+    assume_first_events((ast.Link.NEXT, p))
+    every = meaning(ast.Iteration(p, link=ast.Link.THEN, gap=gap), events, engine)
+    assert meaning(ast.Iteration(p, link=ast.Link.NEXT, gap=gap), events, engine) <= every
+
+
+@given(small, st.data(), streams)
+def test_conjuncts_are_filters_of_their_own(engine, p, data, events):
+    """`FILTER f AND g` is `FILTER f FILTER g`, whatever marks nothing."""
+    names = sorted(bindings(p))
+    assume(names)
+    seed = data.draw(st.integers(0, 10**6))
+    f, g = (strategies.random_condition(Random(seed + n), names) for n in (0, 1))
+    together = ast.Filter(p, ast.Binary("AND", f, g))
+    assert same_meaning(together, ast.Filter(ast.Filter(p, f), g), events, engine)
 
 
 # ---------------------------------------------------------------- iterations
 
 
-@given(small, streams, st.booleans(), gaps)
-def test_an_iteration_is_one_round_or_one_and_an_iteration(engine, p, events, directly, gap):
-    iteration = ast.Iteration(p, contiguous=directly, gap=gap)
-    unfolded = any_of(p, ast.Sequence(p, iteration, directly, gap))
+@given(small, streams, links, gaps)
+def test_an_iteration_is_one_round_or_one_and_an_iteration(engine, p, events, link, gap):
+    assume_first_events((link, p))
+    iteration = ast.Iteration(p, link=link, gap=gap)
+    assume_first_events((link, iteration))
+    unfolded = any_of(p, ast.Sequence(p, iteration, link, gap))
     assert same_meaning(iteration, unfolded, events, engine)
 
 
-@given(steps, streams, st.booleans(), gaps, st.integers(1, 3), st.integers(0, 2))
-def test_a_counted_iteration_is_so_many_copies(engine, p, events, directly, gap, low, more):
-    def copies(n):
-        return p if n == 1 else ast.Sequence(copies(n - 1), p, directly, gap)
+@given(steps, streams, links, gaps, st.integers(1, 3), st.integers(0, 2))
+def test_a_counted_iteration_is_so_many_copies(engine, p, events, link, gap, low, more):
+    assume_first_events((link, p))
 
-    counted = ast.Iteration(p, low, low + more, directly, gap)
+    def copies(n):
+        return p if n == 1 else ast.Sequence(copies(n - 1), p, link, gap)
+
+    counted = ast.Iteration(p, low, low + more, link, gap)
     written_out = any_of(*map(copies, range(low, low + more + 1)))
     assert same_meaning(counted, written_out, events, engine)
 
 
-@given(tiny, streams, st.booleans(), gaps, st.integers(2, 3))
-def test_at_least_is_exactly_so_many_and_more(engine, p, events, directly, gap, low):
-    at_least = ast.Iteration(p, low, None, directly, gap)
-    exactly = ast.Iteration(p, low, low, directly, gap)
-    more = ast.Sequence(exactly, ast.Iteration(p, 1, None, directly, gap), directly, gap)
+@given(tiny, streams, links, gaps, st.integers(2, 3))
+def test_at_least_is_exactly_so_many_and_more(engine, p, events, link, gap, low):
+    assume_first_events((link, p))
+    at_least = ast.Iteration(p, low, None, link, gap)
+    exactly = ast.Iteration(p, low, low, link, gap)
+    rest = ast.Iteration(p, 1, None, link, gap)
+    assume_first_events((link, rest))
+    more = ast.Sequence(exactly, rest, link, gap)
     assert same_meaning(at_least, any_of(exactly, more), events, engine)
 
 

@@ -28,6 +28,7 @@ from ensue.language.parser import parse_query
 from ensue.language.printer import print_query
 from ensue.logic.check import check
 from ensue.plan.choice import choose
+from ensue.spark.bucket_count import BucketCount
 from ensue.spark.recipe import TIE, TIME, TYPE, Recipe
 from ensue.spark.streaming import BucketProcessor
 from ensue.spark.type_mapping import arrow_schema, spark_schema
@@ -58,7 +59,7 @@ def run_in_a_bucket(case: Case, rng: Random, disorder: float = 3.0) -> list[pa.T
     store = FakeStore()
     recipe = recipe_of(case)
     final_after = rng.choice([None, int(disorder * 1000) + 2])
-    processor = BucketProcessor(recipe, 1, final_after)
+    processor = BucketProcessor(recipe, BucketCount(1, 0), final_after)
     processor.init(store.handle)
     found, latest = [], 0.0
     while sent or store.timers:
@@ -68,7 +69,7 @@ def run_in_a_bucket(case: Case, rng: Random, disorder: float = 3.0) -> list[pa.T
             watermark = 10**14
         if rng.random() < 0.3:  # as after a restart
             processor.close()
-            processor = BucketProcessor(recipe, 1, final_after)
+            processor = BucketProcessor(recipe, BucketCount(1, 0), final_after)
             processor.init(store.handle)
         rows = [Row(place=0, rows=table_bytes(table.take(pa.array(batch))))] if batch else []
         told = list(processor.handleInputRows((0,), iter(rows), Timers(watermark))) if batch else []
@@ -115,7 +116,7 @@ def test_what_is_final_does_not_wait_for_the_next_micro_batch():
     case = on_a_clock(case_of("final", text, pa.Table.from_pylist(events), unit="s"))
     told = {}
     for final_after in (None, 8000, 7000):  # the latest event is at 10 s: what is at 2 s or 3 s at most is final
-        processor = BucketProcessor(recipe_of(case), 1, final_after)
+        processor = BucketProcessor(recipe_of(case), BucketCount(1, 0), final_after)
         processor.init(FakeStore().handle)
         rows = [Row(place=0, rows=table_bytes(travelling(case)))]
         (row,) = processor.handleInputRows((0,), iter(rows), Timers(0))
@@ -132,7 +133,7 @@ def state_sizes(text: str, batches: list[list[dict[str, Any]]]) -> list[int]:
     case = on_a_clock(case_of("sizes", text, pa.Table.from_pylist(everything), unit="s"))
     table, recipe, store = travelling(case), recipe_of(case), FakeStore()
     sizes, first, watermark = [], 0, 0
-    processor = BucketProcessor(recipe, 1)
+    processor = BucketProcessor(recipe, BucketCount(1, 0))
     processor.init(store.handle)
     for batch in batches:
         rows = table.slice(first, len(batch))
@@ -189,7 +190,7 @@ def test_idle_keys_leave_the_state(text):
 def test_a_state_of_another_query_or_version_is_refused():
     case = on_a_clock(case_of("q", "SELECT * FROM S WHERE A ; B", [{"time": 1, "type": "A"}], unit="s"))
     store = FakeStore()
-    first = BucketProcessor(recipe_of(case), 4)
+    first = BucketProcessor(recipe_of(case), BucketCount(4, 0))
     first.init(store.handle)
     rows = [Row(place=0, rows=table_bytes(travelling(case)))]
     list(first.handleInputRows((0,), iter(rows), Timers(0)))
@@ -199,7 +200,7 @@ def test_a_state_of_another_query_or_version_is_refused():
         r"number of buckets \(4, now 5\)": (recipe_of(case), 5),
     }
     for text, (recipe, buckets) in said.items():
-        second = BucketProcessor(recipe, buckets)
+        second = BucketProcessor(recipe, BucketCount(buckets, 0))
         second.init(store.handle)
         with pytest.raises(EngineError, match=text):
             list(second.handleInputRows((0,), iter(rows), Timers(0)))

@@ -259,20 +259,97 @@ def test_a_tie_is_broken_by_the_column(spark, window):
         assert collected(ensue.match(frame(spark, given, schema), text, unit="s", tiebreak="n")) == expected
 
 
-@pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Kathmandu"])
-def test_the_zone_of_the_session_changes_no_match(spark, zone):
-    """Around the hour that a clock skips; functions of time are in UTC, as in the embedded engine."""
+@pytest.fixture
+def in_zone(spark):
+    """Sets the session's zone until the test ends."""
+    yield lambda zone: spark.conf.set("spark.sql.session.timeZone", zone)
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Kathmandu", "+05:45", "GMT-3"])
+def test_parts_of_times_are_those_of_the_session_as_in_spark(spark, in_zone, zone):
+    """Around the hour that a clock skips: the same as over a table whose column is in that zone, and as Spark SQL's."""
     stamps = [datetime(2024, 3, 10, 6, 30, tzinfo=UTC) + timedelta(minutes=20 * i) for i in range(6)]
-    table = pa.table({"time": pa.array(stamps, pa.timestamp("us", "UTC")), "type": list("ABABAB")})
-    text = "SELECT hour(x.time) AS h, y.time AS t FROM S WHERE A AS x ; B AS y FILTER hour(y.time) >= 6 WITHIN 40 min"
-    expected = rows_of(ensue.match(table, text).to_arrow())
-    spark.conf.set("spark.sql.session.timeZone", zone)
+    own = {"GMT-3": "-03:00"}.get(zone, zone)
+    table = pa.table({"time": pa.array(stamps, pa.timestamp("us", own)), "type": list("ABABAB")})
+    utc = table.set_column(0, "time", table["time"].cast(pa.timestamp("us", "UTC")))
+    text = """SELECT hour(x.time) AS h, date(x.time) AS d, y.time AS t FROM S WHERE A AS x ; B AS y
+              FILTER minute(y.time) <> 30 WITHIN 40 min"""
+    expected = ensue.match(table, text).to_arrow()
+    assert len(expected) > 1
+    events = frame_of(spark, utc)
+    in_zone(zone)
+    found = ensue.match(events, text)
+    by_spark = found.select(F.hour("start_time").alias("h"), F.to_timestamp(F.to_date("start_time")).alias("d"))
+    assert rows_of(by_spark.toArrow()) == rows_of(found.select("h", "d").toArrow())
+    as_utc = [f.with_type(pa.timestamp("us", "UTC")) if f.name != "h" else f for f in expected.schema]
+    assert rows_of(found.toArrow().cast(pa.schema(as_utc))) == rows_of(expected.cast(pa.schema(as_utc)))
+
+
+def test_a_zone_that_nobody_knows(spark, in_zone):
+    in_zone("PST")
+    timed = frame_of(spark, pa.table({"time": pa.array([1, 2], pa.timestamp("us", "UTC")), "type": ["A", "B"]}))
+    with pytest.raises(DataError, match="the session's time zone 'PST' is not known"):
+        ensue.match(timed, "SELECT hour(x.time) AS h FROM S WHERE A AS x")
+
+
+TYPES = [("A", "a"), ("a", "A"), ("B", "b "), ("C", "B"), ("B", "B"), ("b", "a")]
+
+
+@pytest.mark.parametrize("column", ["type", "k"])
+@pytest.mark.parametrize("kind", ["string collate UTF8_LCASE", "string collate UNICODE_CI_RTRIM", "char(3)"])
+def test_texts_are_compared_by_their_characters(spark, column, kind, tmp_path):
+    """As embedded, whatever Spark's own comparison of the column says; CHAR has no trailing spaces."""
+    rows = [{"time": t, "type": x, "k": k} for t, (x, k) in enumerate(TYPES)]
+    if kind == "char(3)":
+        rows = [{**r, column: str(r[column]).rstrip()} for r in rows]
+    columns = f"time long, type {'string' if column == 'k' else kind}, k {'string' if column == 'type' else kind}"
+    spark.createDataFrame([tuple(r.values()) for r in rows], "time long, type string, k string").write.json(
+        str(tmp_path / "rows")
+    )
+    name = f"of_{column}_{len(kind)}"
+    spark.sql(f"CREATE TABLE {name} ({columns}) USING parquet LOCATION '{tmp_path / 'table'}'")
     try:
-        found = ensue.match(frame_of(spark, table), text).toArrow()
+        stored = spark.read.schema("time long, type string, k string").json(str(tmp_path / "rows"))
+        stored.write.insertInto(name)
+        events = spark.table(name)
+        for text in (
+            "SELECT x.k AS k, y.k AS l FROM S WHERE A AS x ; B AS y",
+            "SELECT x.k AS k, y.k AS l FROM S WHERE ANY AS x ; B AS y FILTER x.k = 'a' AND y.k >= 'B'",
+            "SELECT x.type AS t, count(y) AS n FROM S WHERE ANY AS x ; B+ AS y PARTITION BY k",
+            "SELECT x.type AS k, y.k AS l FROM S WHERE ANY AS x ; ANY AS y FILTER x.k = y.k",
+        ):
+            assert collected(ensue.match(events, text, unit="s")) == rows_of(
+                ensue.match(rows, text, unit="s").to_arrow()
+            )
     finally:
-        spark.conf.set("spark.sql.session.timeZone", "UTC")
-    utc = found.cast(pa.schema([f.with_type(pa.timestamp("us", "UTC")) if "t" in f.name else f for f in found.schema]))
-    assert rows_of(utc) == expected
+        spark.sql(f"DROP TABLE {name}")
+
+
+def test_columns_that_no_part_uses_may_be_anything(spark):
+    odd = frame(spark).selectExpr("*", "make_ym_interval(1, 2) AS i", "parse_json('{}') AS j", "k AS w", "k AS W")
+    text = "SELECT x.k AS k FROM S WHERE A AS x ; B WITHIN 5 s"
+    assert collected(ensue.match(odd, text, unit="s")) == collected(ensue.match(frame(spark), text, unit="s"))
+    for item, said in (
+        ("x.i", "the column 'i' is of type interval year to month, which cannot be handed to Python"),
+        ("x.j", "the column 'j' is of type variant, which cannot be handed to Python"),
+        ("x.w", "Spark cannot tell w from another column whose name differs in case alone"),
+        ("x", "Spark cannot tell w, W from another column"),
+    ):
+        with pytest.raises(DataError, match=said):
+            ensue.match(odd, text.replace("x.k AS k", f"{item} AS k"), unit="s")
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "said"),
+    [
+        (["*", "k AS __ensue_time"], {}, "the column __ensue_time has a name that Ensue uses itself"),
+        (["*", "array(k) AS many"], {"tiebreak": "many"}, "'many' is of type array<bigint>, which has no order"),
+    ],
+)
+def test_columns_that_are_refused(spark, columns, options, said):
+    with pytest.raises(DataError, match=said):
+        ensue.match(frame(spark).selectExpr(*columns), AB, unit="s", **options)
 
 
 def test_times_before_1970_and_far_ahead(spark):

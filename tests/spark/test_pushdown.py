@@ -44,7 +44,9 @@ TEXTS = [
     "\0",
 ]
 FLAGS = [None, True, False]
-LITERALS = ["0", "1", "2", "9007199254740993", str(BIG), "0.0", "0.1", "1e308", "1.5"]
+INSTANTS = [None, 0, 1, -1, 1_700_000_000_000_000, 1_700_000_000_000_001, -(3 * 10**16), 253_402_300_799_999_999]
+TIMES = ["1970-01-01 00:00Z", "2023-11-14 22:13:20.000001Z", "1019-05-03T18:40:00Z", "9999-12-31 23:59:59.999999Z"]
+LITERALS = ["0", "1", "2", "-1", "9007199254740993", str(BIG), str(-BIG), "0.0", "0.1", "-0.5", "1e308", "1.5"]
 
 
 def odd_table(rng: Random, rows: int = 400) -> pa.Table:
@@ -58,21 +60,30 @@ def odd_table(rng: Random, rows: int = 400) -> pa.Table:
         "t": (TEXTS, pa.string()),
         "u": (TEXTS, pa.string()),
         "b": (FLAGS, pa.bool_()),
+        "w": (INSTANTS, pa.timestamp("us", "UTC")),
     }
     columns = {n: pa.array([rng.choice(values) for _ in range(rows)], kind) for n, (values, kind) in kinds.items()}
     return pa.table({"time": pa.array(range(rows)), **columns})
 
 
 def number(rng: Random, depth: int) -> str:
+    if depth and rng.random() < 0.1:
+        one, two, three = (number(rng, depth - 1) for _ in range(3))
+        return rng.choice(
+            [
+                f"CASE WHEN {one} < {two} THEN {three} ELSE {two} END",
+                f"CASE {one} WHEN {two} THEN {three} WHEN 0 THEN 1 END",
+            ]
+        )
     if depth and rng.random() < 0.5:
-        return f"({number(rng, depth - 1)} {rng.choice('+-*/')} {number(rng, depth - 1)})"
+        return f"({number(rng, depth - 1)} {rng.choice('+-*/%')} {number(rng, depth - 1)})"
     return rng.choice([f"x.{rng.choice('ijsfg')}", f"x.{rng.choice('ijsfg')}", rng.choice(LITERALS)])
 
 
 def condition(rng: Random, depth: int = 2) -> str:
     """A condition on one event, of all forms that may be pushed down and some that are not."""
     compare = rng.choice(["=", "<>", "<", "<=", ">", ">="])
-    match rng.randrange(10) if depth else rng.randrange(7):
+    match rng.randrange(11) if depth else rng.randrange(7):
         case 0 | 1 | 2:
             return f"{number(rng, depth)} {compare} {number(rng, depth)}"
         case 3:
@@ -85,6 +96,8 @@ def condition(rng: Random, depth: int = 2) -> str:
         case 6:
             no, like = rng.choice(["", "NOT "]), rng.choice(["a%", "%", "_", "a_b", "%b", "", "a%b"])
             return f"x.t {no}LIKE '{like}'"
+        case 10:
+            return f"x.w {compare} timestamp('{rng.choice(TIMES)}')"
         case 7:
             return f"NOT ({condition(rng, depth - 1)})"
         case 8:

@@ -16,8 +16,8 @@ from pyspark.sql import functions as F
 from sparkling import frame_of
 
 import ensue
+from ensue.spark.bucket_count import BucketCount
 from ensue.spark.frames import final_after, read_frames
-from ensue.spark.run import usual_buckets
 
 T0 = datetime(2024, 1, 1, tzinfo=UTC)
 SCHEMA = pa.schema([("time", pa.timestamp("us", "UTC")), ("type", pa.string()), ("k", pa.int64())])
@@ -141,6 +141,12 @@ def test_a_changed_query_is_refused(source, text, buckets, said):
         source.run(ensue.match(source.events(), text, buckets=buckets))
 
 
+def test_times_that_no_watermark_can_reach_are_refused(source):
+    source.add((1, "A", 0), (-2_000_000_000, "A", 0))
+    with pytest.raises(StreamingQueryException, match=r"the time 1960-.*Spark's watermark begins at 1970"):
+        source.run(ensue.match(source.events(), AB))
+
+
 def test_what_is_alone_is_told_a_micro_batch_earlier(source):
     source.add((1, "A", 0), (2, "B", 0), (9, "A", 0))
     rows = {}
@@ -182,9 +188,9 @@ def test_as_many_buckets_as_tasks(spark, source):
     before = spark.conf.get("spark.sql.shuffle.partitions")
     try:
         spark.conf.set("spark.sql.shuffle.partitions", "50")
-        assert usual_buckets(source.events()) == 50
+        assert BucketCount.of(source.events()).in_task() == 50
         spark.conf.set("spark.sql.shuffle.partitions", "2")
-        assert usual_buckets(source.events()) == 8
+        assert BucketCount.of(source.events()).in_task() == 8
     finally:
         spark.conf.set("spark.sql.shuffle.partitions", before)
 
@@ -206,7 +212,7 @@ def test_a_stream_that_is_alone(source):
     """The latest event tells the next watermark only where nothing but this stream decides it."""
 
     def after(frame):
-        return final_after(read_frames(frame, ("S",)))
+        return final_after(read_frames(frame, ("S",), None))
 
     events = source.events("3 seconds")
     assert after(events) == 3000

@@ -22,6 +22,7 @@ from ensue.errors import EngineError
 from ensue.language.parser import parse_query
 from ensue.logic.check import check
 from ensue.plan.choice import choose
+from ensue.spark.bucket_count import BucketCount
 from ensue.spark.recipe import TIME, TYPE, Recipe
 from ensue.spark.streaming import BucketProcessor
 
@@ -54,7 +55,7 @@ def recipe() -> Recipe:
 
 def pushed(store: FakeStore, first: int, last: int) -> list[dict[str, Any]]:
     """The rows of matches after some events; the watermark is five seconds behind, so some of them wait."""
-    processor = BucketProcessor(recipe(), 1)
+    processor = BucketProcessor(recipe(), BucketCount(1, 0))
     processor.init(store.handle)
     events = travelling().slice(first, last - first)
     watermark = (START + first - 5) * 1000 if last < EVENTS else 10**14
@@ -93,7 +94,7 @@ def test_every_turned_byte_is_noticed_and_nothing_is_stored() -> None:
     pushed(stored, 0, CUT)
     assert stored.value is not None
     state = stored.value[0]
-    processor = BucketProcessor(recipe(), 1)
+    processor = BucketProcessor(recipe(), BucketCount(1, 0))
     processor.init(stored.handle)
     events = table_bytes(travelling().slice(CUT, 10))
     for place in range(len(state)):

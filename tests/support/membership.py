@@ -8,6 +8,7 @@ so the oracle can be used for a few events only.
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Iterator
 from typing import Any
@@ -48,7 +49,7 @@ class Membership:
         """About how many candidates `meaning` must try, multiplied by those of hidden and absent patterns."""
         count = 1
         for q in ast.find(p, ast.Pattern):
-            absences = dict.fromkeys((ast.Unless, ast.NotBetween, ast.NotAfter), "absent")
+            absences = dict.fromkeys((ast.Unless, ast.NotBetween, ast.NotAfter, ast.NotBefore), "absent")
             guesses = {ast.Project: "body", **absences}.get(type(q))
             inner = getattr(q, guesses) if guesses else q
             if guesses or q is p or isinstance(q, ast.All):
@@ -144,6 +145,8 @@ class Membership:
                 return self.holds(p.body, i, j, mu, env) and not self._occurs(p.absent, i, j, env)
             case ast.NotAfter():
                 return self.holds(p.body, i, j, mu, env) and self._stayed_away(p, j, env)
+            case ast.NotBefore():
+                return self.holds(p.body, i, j, mu, env) and not self._was_there(p, i, env)
             case ast.Select():
                 return self.holds(p.body, i, j, mu, env) and self._selected(p, j, support(mu), env)
             case ast.Project():
@@ -171,34 +174,83 @@ class Membership:
                     yield end, start, before, after
 
     def _in_sequence(self, p: ast.Sequence | ast.NotBetween, i: int, j: int, mu: Mu, env: Env) -> bool:
-        contiguous, gap = (False, None) if isinstance(p, ast.NotBetween) else (p.contiguous, p.gap)
-        for end, start, before, after in self._splits(contiguous, gap, i, j, mu):
-            if (
-                self.holds(p.left, i, end, before, env)
-                and self.holds(p.right, start, j, after, env)
-                and not (isinstance(p, ast.NotBetween) and self._occurs(p.absent, end + 1, start - 1, env))
-            ):
+        directly = isinstance(p, ast.Sequence) and p.link is ast.Link.DIRECTLY
+        for end, start, before, after in self._splits(directly, p.gap, i, j, mu):
+            if not (self.holds(p.left, i, end, before, env) and self.holds(p.right, start, j, after, env)):
+                continue
+            if isinstance(p, ast.NotBetween):
+                disturbed = self._occurs(p.absent, end + 1, start - 1, env)
+            else:
+                right = without_optional(p.right)
+                marked = {x: k for x, k in after if x in singles(right)}
+                given = tuple(sorted({**dict(env), **marked}.items()))
+                disturbed = p.link is ast.Link.NEXT and self._passed_over(right, end, start, given)
+            if not disturbed:
                 return True
         return False
 
+    def _passed_over(self, q: ast.Pattern, end: int, start: int, env: Env) -> bool:
+        """Whether `q` could have started with an event between the end and the start."""
+        return any(self._may_start(q, k, env) for k in range(end + 1, start))
+
+    def _may_start(self, q: ast.Pattern, k: int, env: Env) -> bool:
+        match q:
+            case ast.Type() | ast.Any():
+                return any(True for _ in self._members(q, k, k, env))
+            case ast.As() if one_event(q.body):
+                return self._may_start(q.body, k, tuple(sorted({**dict(env), q.variable: k}.items())))
+            case ast.Filter() if one_event(q.body):
+                # The names that it binds are of this event, whatever they stand for in the step that was found.
+                own = tuple((x, n) for x, n in env if x not in shown(q.body))
+                return any(True for _ in self._members(without_windows(q), k, k, own))
+            case ast.Or():
+                return self._may_start(q.left, k, env) or self._may_start(q.right, k, env)
+            case ast.Sequence() | ast.NotBetween():
+                return self._may_start(q.left, k, env) or (skippable(q.left) and self._may_start(q.right, k, env))
+            case ast.Iteration() if not once(q):
+                told = {previous(y) for y in shown(q.body)}  # in a first round there is no round before
+                env = tuple((x, n) for x, n in env if x not in told)
+        assert isinstance(q, ast.As | ast.Filter | ast.Within | ast.Iteration | ast.Optional | ast.Project | ast.Select)
+        return self._may_start(q.body, k, env)
+
     def _rounds(
-        self, p: ast.Iteration, low: int, high: int | None, i: int, j: int, mu: Mu, env: Env, last: dict[str, int]
+        self,
+        p: ast.Iteration,
+        low: int,
+        high: int | None,
+        i: int,
+        j: int,
+        mu: Mu,
+        env: Env,
+        last: dict[str, int],
+        ended: int | None = None,
     ) -> bool:
-        """Rounds of an iteration. `last` has the events of the previous round, which filters may use with LASTOF."""
+        """`last` are the events of the round before, of which a filter in this one may speak with LASTOF.
+
+        `ended` is where that round has ended; None where there was none.
+        """
         here = env
         if not once(p):
             mine = {previous(y) for y in shown(p.body)}
             here = tuple(sorted({**{x: k for x, k in env if x not in mine}, **last}.items()))
-        if low <= 1 and self.holds(p.body, i, j, mu, here):
+
+        def is_round(end: int, own: Mu) -> bool:
+            if not self.holds(p.body, i, end, own, here):
+                return False
+            if p.link is not ast.Link.NEXT or ended is None:
+                return True
+            marked = {x: k for x, k in own if x in singles(p.body)}
+            return not self._passed_over(p.body, ended, i, tuple(sorted({**dict(here), **marked}.items())))
+
+        if low <= 1 and is_round(j, mu):
             return True
         if high == 1:
             return False
+        fewer = None if high is None else high - 1
         return any(
-            self.holds(p.body, i, end, before, here)
-            and self._rounds(
-                p, low - 1, None if high is None else high - 1, start, j, after, env, events_of(p.body, before)
-            )
-            for end, start, before, after in self._splits(p.contiguous, p.gap, i, j, mu)
+            is_round(end, before)
+            and self._rounds(p, low - 1, fewer, start, j, after, env, events_of(p.body, before), end)
+            for end, start, before, after in self._splits(p.link is ast.Link.DIRECTLY, p.gap, i, j, mu)
         )
 
     def _stayed_away(self, p: ast.NotAfter, end: int, env: Env) -> bool:
@@ -216,9 +268,18 @@ class Membership:
         assert self.now is not None
         return not in_time(self.now) and not (due and self._occurs(p.absent, end + 1, due[-1], env))
 
+    def _was_there(self, p: ast.NotBefore, start: int, env: Env) -> bool:
+        """Whether something absent was over before the start, and began no longer before it than is said."""
+        bound = p.deadline.high
+        assert bound is not None
+        length = bound.duration.amount * ast.NANOSECONDS[bound.duration.unit]
+        distances = [(self.events[start]["time"] - self.events[k]["time"]) * SECOND for k in range(start)]
+        recent = [k for k, d in enumerate(distances) if (d <= length if bound.inclusive else d < length)]
+        return bool(recent) and self._occurs(p.absent, recent[0], start - 1, env)
+
     def _together(self, p: ast.All, i: int, j: int, mu: Mu, env: Env) -> bool:
         left, right = shown(p.left), shown(p.right)
-        same = singles(p.left) & singles(p.right)
+        same = agreeing(p)
         only_left = frozenset(m for m in mu if m[0] not in right)
         only_right = frozenset(m for m in mu if m[0] not in left)
         shared = frozenset(m for m in mu if m[0] in left and m[0] in right)
@@ -278,9 +339,10 @@ class Membership:
         """Whether a filter holds. In the first round, operands of AND that use the previous round are left out."""
         parts = [c for c in anded(p.condition) if all(previous(n.variable) in env for n in ast.find(c, ast.LastOf))]
         sets = {x: [k] for x, k in env.items()} | {x: sorted(positions(mu, x)) for x in shown(p.body)}
-        chosen = sorted(set().union(*map(taken_one_by_one, parts)))
         return all(
-            conjunction([self._value(c, dict(zip(chosen, choice, strict=True)), sets, None) for c in parts]) is True
+            self._value(c, dict(zip(chosen, choice, strict=True)), sets, None) is True
+            for c in parts
+            for chosen in [sorted(taken_one_by_one(c))]
             for choice in itertools.product(*(sets[x] for x in chosen))
         )
 
@@ -332,6 +394,12 @@ class Membership:
                 above, below = ast.Binary(">=", e.operand, e.low), ast.Binary("<=", e.operand, e.high)
                 found = conjunction([value(above), value(below)])
                 return negation(found) if e.negated else found
+            case ast.Case():
+                asked = [c if e.operand is None else ast.Binary("=", e.operand, c) for c in e.parts[::2]]
+                first = next((k for k, c in enumerate(asked) if value(c) is True), None)
+                if first is not None:
+                    return value(e.parts[2 * first + 1])
+                return None if e.otherwise is None else value(e.otherwise)
         raise AssertionError(e)
 
     def _attribute(self, position: int | None, name: str) -> Any:
@@ -435,7 +503,7 @@ def subsets(of: Any) -> list[tuple[Any, ...]]:
 def body_of(p: ast.Pattern) -> ast.Pattern:
     """The operand with marks, of an operator that has one such operand."""
     around = ast.As | ast.Filter | ast.Iteration | ast.NotAfter | ast.Optional | ast.Project | ast.Select
-    assert isinstance(p, around | ast.Unless | ast.Within)
+    assert isinstance(p, around | ast.NotBefore | ast.Unless | ast.Within)
     return p.body
 
 
@@ -478,7 +546,7 @@ def one_event(p: ast.Pattern) -> bool:
     match p:
         case ast.Type() | ast.Any():
             return True
-        case ast.As() | ast.Filter() | ast.Within() | ast.Unless() | ast.Select():
+        case ast.As() | ast.Filter() | ast.Within() | ast.Unless() | ast.NotBefore() | ast.Select():
             return one_event(p.body)
         case ast.Or() | ast.And():
             return one_event(p.left) and one_event(p.right)
@@ -505,11 +573,40 @@ def singles(p: ast.Pattern) -> set[str]:
         case ast.And():
             return singles(p.left) | singles(p.right)
         case ast.All():
-            left, right = singles(p.left), singles(p.right)
-            return (left - shown(p.right)) | (right - shown(p.left)) | (left & right)
+            return (singles(p.left) - shown(p.right)) | (singles(p.right) - shown(p.left)) | agreeing(p)
         case ast.Project():
             return singles(p.body) & set(p.variables)
     return singles(body_of(p))
+
+
+def agreeing(p: ast.All) -> set[str]:
+    """The variables that must be one and the same event on both sides: type names are not among them."""
+    both = singles(p.left) & singles(p.right)
+    return {x for x in both if all(x in given_by_as(side) for side in (p.left, p.right))}
+
+
+def given_by_as(p: ast.Pattern) -> set[str]:
+    """The names that the complex events of `p` can have from an AS."""
+    own = {p.variable} if isinstance(p, ast.As) else set()
+    found = own.union(*map(given_by_as, shown_parts(p)))
+    return found & set(p.variables) if isinstance(p, ast.Project) else found
+
+
+def without_optional(p: ast.Pattern) -> ast.Pattern:
+    """The step as it is where a sequence does not leave it out."""
+    return without_optional(p.body) if isinstance(p, ast.Optional) else p
+
+
+def without_windows(p: ast.Pattern) -> ast.Pattern:
+    """The pattern of one event without what is asked of its length: `->` asks what it could start with."""
+    match p:
+        case ast.Within():
+            return without_windows(p.body)
+        case ast.Or():
+            return ast.Or(without_windows(p.left), without_windows(p.right))
+        case ast.As() | ast.Filter() | ast.Project() | ast.Iteration() | ast.Select():
+            return dataclasses.replace(p, body=without_windows(p.body))
+    return p
 
 
 def skippable(p: ast.Pattern) -> bool:

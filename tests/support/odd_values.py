@@ -16,7 +16,8 @@ from ensue.columns.conversions import as_type
 from ensue.columns.evaluation import evaluated, holds
 from ensue.data.events import EventStream
 from ensue.data.schema import Schema
-from ensue.engines.reference.expressions import Events, Expressions, Scope, python_values
+from ensue.engines.reference.expressions import Events, Expressions, Scope
+from ensue.engines.reference.python_values import python_values
 from ensue.language import ast
 from ensue.logic.types import Typing
 

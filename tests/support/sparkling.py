@@ -137,6 +137,8 @@ def _plain(value: Any) -> Any:
     match value:
         case dict():
             return {k: _plain(v) for k, v in value.items()}
+        case [tuple(), *_]:  # a map, as Arrow gives it
+            return {k: _plain(v) for k, v in value}
         case list():
             return [_plain(v) for v in value]
         case datetime() if value.tzinfo is not None:

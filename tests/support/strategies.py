@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from ensue.language import ast
 from ensue.language.parser import parse_interval
+from ensue.logic.first import NoFirst, first
 from ensue.logic.scope import bindings, has_rounds, singles
 from ensue.rewrite.bottom_up import bottom_up
 
@@ -85,8 +86,9 @@ def events_table(events: list[Event]) -> pa.Table:
 
 
 def random_pattern(rng: Random, depth: int = 3) -> ast.Pattern:
-    """A well-formed closed pattern: no filter uses a variable from outside."""
-    return _with_filters(rng, _skeleton(rng, min(depth, rng.choice((0, 1, 1, 2, 2, 2, 3, 3)))), _Around())
+    """A well-formed pattern, closed: no filter speaks of a variable outside it."""
+    made = _with_filters(rng, _skeleton(rng, min(depth, rng.choice((0, 1, 1, 2, 2, 2, 3, 3)))), _Around())
+    return bottom_up(made, _can_come_next)
 
 
 def _skeleton(rng: Random, depth: int) -> ast.Pattern:
@@ -123,17 +125,34 @@ def _step(rng: Random, depth: int) -> ast.Pattern:
 def _sequence(rng: Random, depth: int) -> ast.Pattern:
     p = _step(rng, depth)
     for _ in range(rng.choice((1, 1, 2))):
-        p = ast.Sequence(p, _step(rng, depth), chance(rng, 3), _interval(rng))
+        after = _step(rng, depth)
+        p = ast.Sequence(p, after, _link(rng), _interval(rng))
+    return p
+
+
+def _link(rng: Random) -> ast.Link:
+    return rng.choice((ast.Link.THEN, ast.Link.THEN, ast.Link.THEN, ast.Link.DIRECTLY, ast.Link.NEXT))
+
+
+def _can_come_next(p: ast.Pattern) -> ast.Pattern:
+    """With `;` where what stands behind `->` has no first events."""
+    if isinstance(p, ast.Sequence | ast.Iteration) and p.link is ast.Link.NEXT:
+        try:
+            first(p.right if isinstance(p, ast.Sequence) else p.body)
+        except NoFirst:
+            return dataclasses.replace(p, link=ast.Link.THEN)
     return p
 
 
 def _not_between(rng: Random, depth: int) -> ast.Pattern:
-    return ast.NotBetween(_step(rng, depth), _skeleton(rng, rng.randrange(depth + 1)), _step(rng, depth))
+    absent = _skeleton(rng, rng.randrange(depth + 1))
+    return ast.NotBetween(_step(rng, depth), absent, _step(rng, depth), _interval(rng))
 
 
 def _iteration(rng: Random, depth: int) -> ast.Pattern:
     low, high = rng.choice(((1, None), (1, None), (1, None), (1, 1), (2, 2), (1, 2), (2, None), (2, 3)))
-    return ast.Iteration(_skeleton(rng, depth), low, high, chance(rng, 3), _interval(rng))
+    body = _skeleton(rng, depth)
+    return ast.Iteration(body, low, high, _link(rng), _interval(rng))
 
 
 def _or(rng: Random, depth: int) -> ast.Pattern:
@@ -158,7 +177,7 @@ def _like(rng: Random, p: ast.Pattern) -> ast.Pattern:
         f.name: _like(rng, part) for f in dataclasses.fields(p) if isinstance(part := getattr(p, f.name), ast.Pattern)
     }
     if isinstance(p, ast.Sequence | ast.Iteration) and chance(rng, 2):
-        changes |= {"contiguous": not p.contiguous, "gap": _interval(rng)}
+        changes |= {"link": _link(rng), "gap": _interval(rng)}
     if isinstance(p, ast.Optional):
         return ast.Optional(changes["body"])
     p = dataclasses.replace(p, **changes)
@@ -306,14 +325,26 @@ def _term(rng: Random, names: list[str]) -> ast.Expression:
 
 
 def _operand(rng: Random, term: Callable[[], ast.Expression]) -> ast.Expression:
-    match rng.randrange(6):
+    match rng.randrange(7):
         case 0 | 1:
             return _number(rng)
         case 2 | 3:
             return term()
+        case 6:
+            return _case(rng, term)
         case 4:
             return ast.Binary(rng.choice(("+", "-", "*")), term(), _number(rng))
     return ast.Unary("-", term())
+
+
+def _case(rng: Random, term: Callable[[], ast.Expression]) -> ast.Expression:
+    """A CASE of one or two branches, with an operand or without one."""
+    operand = term() if chance(rng, 2) else None
+    parts = []
+    for _ in range(1 + chance(rng, 2)):
+        asked = _number(rng) if operand else ast.Binary(rng.choice(COMPARISONS), term(), _number(rng))
+        parts += [asked, term() if chance(rng, 2) else _number(rng)]
+    return ast.Case(operand, tuple(parts), term() if chance(rng, 2) else None)
 
 
 # ---------------------------------------------------------------- queries
@@ -321,7 +352,7 @@ def _operand(rng: Random, term: Callable[[], ast.Expression]) -> ast.Expression:
 
 def random_query(rng: Random, depth: int = 3) -> ast.Query:
     """A well-formed query over the stream `S` with every clause that a query may have."""
-    pattern = _unfollowed(rng, depth) if chance(rng, 12) else random_pattern(rng, depth)
+    pattern = _with_deadlines(rng, depth) if chance(rng, 10) else random_pattern(rng, depth)
     return ast.Query(
         items=_items(rng, pattern) if chance(rng, 2) else None,
         streams=("S",),
@@ -333,11 +364,16 @@ def random_query(rng: Random, depth: int = 3) -> ast.Query:
     )
 
 
-def _unfollowed(rng: Random, depth: int) -> ast.Pattern:
-    """A pattern that ends in an absence with a deadline."""
-    body, absent = (_skeleton(rng, rng.randrange(min(depth, 2) + 1)) for _ in range(2))
-    p: ast.Pattern = ast.NotAfter(body, absent, rng.choice(DEADLINES))
-    return _with_filters(rng, ast.Within(p, _window(rng)) if chance(rng, 3) else p, _Around())
+def _with_deadlines(rng: Random, depth: int) -> ast.Pattern:
+    """A pattern that ends in an absence with a deadline, starts with one, or both."""
+    p, before, after = (_skeleton(rng, rng.randrange(min(depth, 2) + 1)) for _ in range(3))
+    which = rng.choice(("after", "before", "both"))
+    if which != "before":
+        p = ast.NotAfter(p, after, rng.choice(DEADLINES))
+    if which != "after":
+        p = ast.NotBefore(before, rng.choice(DEADLINES), p)
+    made = _with_filters(rng, ast.Within(p, _window(rng)) if chance(rng, 3) else p, _Around())
+    return bottom_up(made, _can_come_next)
 
 
 def random_selecting_query(rng: Random) -> ast.Query:
@@ -354,7 +390,7 @@ def random_selecting_query(rng: Random) -> ast.Query:
         names = list(bindings(p))
         return ast.Filter(p, random_condition(rng, [rng.choice(names)])) if names and chance(rng, 4) else p
 
-    pattern = bottom_up(_skeleton(rng, rng.choice((1, 2, 2, 3))), select)
+    pattern = bottom_up(bottom_up(_skeleton(rng, rng.choice((1, 2, 2, 3))), select), _can_come_next)
     items = _items(rng, pattern) if chance(rng, 2) else None
     return dataclasses.replace(random_query(rng, 0), items=items, pattern=pattern)
 

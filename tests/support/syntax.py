@@ -12,12 +12,14 @@ from typing import Any
 from hypothesis import strategies as st
 
 from ensue.language import ast
-from ensue.language.syntax_errors import KEYWORDS
+from ensue.language.syntax_errors import KEYWORDS, WORDS_IN_PLACE
 
 _PLAIN = ("x", "T", "value_2", "_", "été", "名前", "s", "events", "count")
 # Keywords in lower and upper case, letters whose upper case makes a keyword, and texts that no lexer takes for a name.
 _ODD = (
     *sorted(KEYWORDS),
+    *sorted(WORDS_IN_PLACE),
+    "end",
     "select",
     "Max",
     "lıke",
@@ -60,38 +62,56 @@ def _names(rng: Random, least: int) -> tuple[str, ...]:
 # ---------------------------------------------------------------- expressions
 
 
-def random_expression(rng: Random, depth: int = 4) -> ast.Expression:
-    """Any expression, typed or not."""
+def random_expression(rng: Random, depth: int = 4, *, bare: bool = False) -> ast.Expression:
+    """Any expression, typed or not; with `bare`, one that stands inside x[...], where names are attributes."""
 
     def some() -> ast.Expression:
-        return random_expression(rng, depth - 1)
+        return random_expression(rng, depth - 1, bare=bare)
 
-    match rng.randrange(11) if depth else 0:
+    match rng.randrange(13) if depth else 0:
         case 0 | 1:
-            return _value(rng)
+            return _value(rng, bare)
         case 2 | 3 | 4:
             return ast.Binary(rng.choice(_BINARY), some(), some())
         case 5:
             return ast.Unary(rng.choice(("-", "NOT")), some())
         case 6:
-            return ast.Each(random_name(rng), some())
+            name, inner = random_name(rng), random_expression(rng, depth - 1, bare=True)
+            return ast.Element(ast.Name(name), inner) if bare else ast.Each(name, inner)
+        case 11:
+            return ast.Field(_read_from(some(), bare), random_name(rng))
+        case 12:
+            return ast.Element(_read_from(some(), bare), some())
         case 7:
-            return ast.IsNull(some(), _flag(rng)) if _flag(rng) else ast.Like(some(), some(), _flag(rng))
+            return ast.IsNull(some(), _flag(rng)) if _flag(rng) else ast.Like(some(), some(), _flag(rng), _flag(rng))
         case 8:
             return ast.InList(some(), tuple(some() for _ in range(rng.randrange(1, 4))), _flag(rng))
         case 9:
             return ast.Between(some(), some(), some(), _flag(rng))
+        case 11:
+            parts = tuple(some() for _ in range(2 * rng.randrange(1, 3)))
+            return ast.Case(some() if _flag(rng) else None, parts, some() if _flag(rng) else None)
+        case 12 if _flag(rng):
+            return ast.AtTimeZone(some(), rng.choice(_STRINGS))
+        case 12:
+            return ast.Cast(some(), rng.choice(tuple(ast.CAST_TYPES.values())))
     return ast.Call(rng.choice(_FUNCTIONS), tuple(some() for _ in range(rng.randrange(3))))
 
 
-def _value(rng: Random) -> ast.Expression:
+def _read_from(e: ast.Expression, bare: bool) -> ast.Expression:
+    """What fields and elements can be read out of: outside of x[...], `a.b` is an attribute, and `a[b]` is x[...]."""
+    return ast.Call("abs", (e,)) if isinstance(e, ast.Name) and not bare else e
+
+
+def _value(rng: Random, bare: bool) -> ast.Expression:
     match rng.randrange(9):
         case 0:
             return ast.Name(random_name(rng))
         case 8:
             return ast.LastOf(random_name(rng), random_name(rng))
         case 1:
-            return ast.Attribute(random_name(rng), random_name(rng))
+            x, a = random_name(rng), random_name(rng)
+            return ast.Field(ast.Name(x), a) if bare else ast.Attribute(x, a)
         case 2:
             return ast.Literal(rng.choice(_INTEGERS), ast.LiteralType.INTEGER)
         case 3:
@@ -127,7 +147,7 @@ def random_syntax_pattern(rng: Random, depth: int = 4) -> ast.Pattern:
         return random_syntax_pattern(rng, depth - 1)
 
     gap = random_interval(rng) if _flag(rng) else None
-    match rng.randrange(17) if depth else rng.randrange(2):
+    match rng.randrange(18) if depth else rng.randrange(2):
         case 0:
             return ast.Type(random_name(rng))
         case 1:
@@ -137,14 +157,15 @@ def random_syntax_pattern(rng: Random, depth: int = 4) -> ast.Pattern:
         case 3:
             return ast.Filter(some(), random_expression(rng, 2))
         case 4 | 5:
-            return ast.Sequence(some(), some(), _flag(rng), gap)
+            return ast.Sequence(some(), some(), rng.choice(tuple(ast.Link)), gap)
         case 6 | 7:
             low = rng.randrange(1, 12)
-            return ast.Iteration(some(), low, low + rng.randrange(3) if _flag(rng) else None, _flag(rng), gap)
+            high = low + rng.randrange(3) if _flag(rng) else None
+            return ast.Iteration(some(), low, high, rng.choice(tuple(ast.Link)), gap)
         case 8:
             return ast.Optional(some())
         case 9:
-            return ast.NotBetween(some(), some(), some())
+            return ast.NotBetween(some(), some(), some(), gap)
         case 10:
             return ast.Or(some(), some())
         case 11:
@@ -157,6 +178,8 @@ def random_syntax_pattern(rng: Random, depth: int = 4) -> ast.Pattern:
             return ast.Within(some(), random_interval(rng) if _flag(rng) else ast.EventCount(rng.randrange(1000)))
         case 15:
             return ast.NotAfter(some(), some(), ast.Interval(None, ast.Bound(_duration(rng), _flag(rng))))
+        case 16:
+            return ast.NotBefore(some(), ast.Interval(None, ast.Bound(_duration(rng), _flag(rng))), some())
     if _flag(rng):
         return ast.Project(_names(rng, 0), some())
     return ast.Select(rng.choice(tuple(ast.Selector)[1:]), some())

@@ -136,7 +136,7 @@ class _Compiler:
                 return found if whole else (self._add(_ROUNDING[e.function], found), Kind.FLOAT)
             case ast.Call(function="sqrt", arguments=(argument,)):
                 return self._add(Op.ROOT, self._as_float(self._number(argument))), Kind.FLOAT
-        raise NoInstruction(e, f"{e.function}(...)" if isinstance(e, ast.Call) else "string operations")
+        raise NoInstruction(e, _name_of(e))
 
     def _is_part_of_duration(self, e: ast.Binary) -> bool:
         """Whether a duration is multiplied by a float or divided by a number, which rounds to whole nanoseconds."""
@@ -208,11 +208,27 @@ def kind_of(e: ast.Expression, typing: Typing) -> Kind:
     found = typing.infer(e)
     if found is None:
         return Kind.FLOAT  # without a schema, nothing is run and nothing is refused for its type
-    if found.kind is Kind.OTHER or pa.types.is_uint64(found.arrow):
+    if found.kind.nested or pa.types.is_uint64(found.arrow):
         raise NoInstruction(e, f"values of type {found}")
     if typing.has_long_decimals(e):
         raise NoInstruction(e, "decimals of more than 15 digits")
     return Kind.INTEGER if found.kind in (Kind.TIMESTAMP, Kind.DURATION) else found.kind
+
+
+def _name_of(e: ast.Expression) -> str:
+    """The operation, in words."""
+    match e:
+        case ast.Call():
+            return f"{e.function}(...)"
+        case ast.Case():
+            return "CASE"
+        case ast.Cast():
+            return "CAST"
+        case ast.AtTimeZone():
+            return "AT TIME ZONE"
+        case ast.Field() | ast.Element():
+            return "fields and elements that two events decide on"
+    return "string operations"
 
 
 def _numbered(known: list[_T], item: _T) -> int:

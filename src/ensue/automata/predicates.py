@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from ensue.language import ast
-from ensue.language.printer import print_expression, print_name
+from ensue.language.printer import print_expression, print_name, print_window
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,37 @@ class Before:
         return f"bit {self.bit} of {self.machine.name}"
 
 
-Predicate = TypeIs | Test | Before
+@dataclass(frozen=True)
+class LatestStart:
+    """For each event: when the latest match of an automaton has started that was over before it, in each partition.
+
+    The automaton has no registers. Its name identifies it: those with the same name are the same.
+    """
+
+    name: str
+    deadline: ast.Interval  # how long before an event the start of such a match matters
+    size: int = field(compare=False, repr=False)  # how many states there are; state 0 is the first
+    finals: frozenset[int] = field(compare=False, repr=False)
+    moves: tuple[tuple[int, Guard, int], ...] = field(compare=False, repr=False)  # from a state, where the guard holds
+
+    @property
+    def predicates(self) -> list[Predicate]:
+        return predicates_of(guard for _, guard, _ in self.moves)
+
+
+@dataclass(frozen=True)
+class CameBefore:
+    """Such a match was over before the event, and it had started no longer before it than the deadline says."""
+
+    machine: LatestStart
+
+    def __str__(self) -> str:
+        return f"{self.machine.name} within {print_window(self.machine.deadline)} before"
+
+
+Predicate = TypeIs | Test | Before | CameBefore
+#: What tells of the events before an event.
+Past = Machine | LatestStart
 Literal = tuple[Predicate, bool]
 #: A conjunction; the empty one always holds.
 Guard = frozenset[Literal]
@@ -93,14 +123,14 @@ def predicates_of(guards: Iterable[Guard]) -> list[Predicate]:
 
 @lru_cache(maxsize=10_000)
 def _place(p: Predicate) -> tuple[int, str]:
-    return (TypeIs, Test, Before).index(type(p)), str(p)
+    return (TypeIs, Test, Before, CameBefore).index(type(p)), str(p)
 
 
-def machines_of(predicates: Iterable[Predicate]) -> list[Machine]:
+def machines_of(predicates: Iterable[Predicate]) -> list[Past]:
     """The machines that the predicates use, each after the machines that its own guards use."""
-    found: dict[Machine, None] = {}
+    found: dict[Past, None] = {}
     for p in predicates:
-        if isinstance(p, Before) and p.machine not in found:
+        if isinstance(p, Before | CameBefore) and p.machine not in found:
             found |= dict.fromkeys([*machines_of(p.machine.predicates), p.machine])
     return list(found)
 
@@ -127,7 +157,7 @@ def print_guard(guard: Guard) -> str:
     """The guard as text; `true` for the guard that always holds."""
     printed: set[Literal] = set()
     before = []
-    for machine in machines_of(p for p, _ in guard):
+    for machine in (m for m in machines_of(p for p, _ in guard) if isinstance(m, Machine)):
         for number, state in enumerate(machine.states):
             if machine.is_in(number) <= guard:
                 printed |= machine.is_in(number)

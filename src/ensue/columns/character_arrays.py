@@ -72,6 +72,11 @@ def _offsets(array: pa.Array) -> Integers:
     return found.astype(np.int64)
 
 
+def texts_of(texts: pa.Array) -> Texts:
+    """The characters of a column; the empty text for NULL."""
+    return _texts(texts, len(texts))
+
+
 def _texts(value: Value, rows: int) -> Texts:
     array = as_array(value)
     if array.null_count:

@@ -11,12 +11,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ensue.columns import nested_values
 from ensue.columns.arithmetic import calculate, negative
+from ensue.columns.casts import cast
+from ensue.columns.choice_functions import either
 from ensue.columns.comparing import compare
 from ensue.columns.conversions import plain
 from ensue.columns.function_table import COLUMN_FUNCTIONS
 from ensue.columns.like import like
-from ensue.columns.raw_arrays import Mask, Value, as_array, nulls, truth
+from ensue.columns.raw_arrays import Mask, Value, as_array, length_of, nulls, truth
+from ensue.columns.time_functions import at_time_zone
 from ensue.data.schema import timestamp_literal
 from ensue.language import ast
 from ensue.language.printer import print_expression
@@ -105,6 +109,10 @@ class _Evaluation:
 
     def _computed(self, e: ast.Expression) -> Value:
         match e:
+            case ast.Field(name=name):
+                return self._applied(lambda structs: plain(nested_values.field(structs, name)), e.of)
+            case ast.Element():
+                return self._applied(lambda of, index: plain(nested_values.element(of, index)), e.of, e.index)
             case ast.Unary(operator="NOT"):
                 return self._applied(lambda v: pc.invert(_boolean(v)), e.operand)
             case ast.Unary():
@@ -118,10 +126,30 @@ class _Evaluation:
             case ast.Between():
                 return _negated(e.negated, self._applied(_between, e.operand, e.low, e.high))
             case ast.Like():
-                return _negated(e.negated, self._applied(_like, e.operand, e.pattern))
+                return _negated(e.negated, self._applied(_ilike if e.any_case else _like, e.operand, e.pattern))
+            case ast.Case():
+                return self._case(e)
+            case ast.Cast():
+                return self._applied(lambda v: cast(v, e.type), e.operand)
+            case ast.AtTimeZone():
+                return self._applied(lambda v: v if pa.types.is_null(v.type) else at_time_zone(v, e.zone), e.operand)
             case ast.Call():
                 return self._applied(COLUMN_FUNCTIONS[e.function], *e.arguments)
         raise AssertionError(e)
+
+    def _case(self, e: ast.Case) -> Value:
+        operand = [] if e.operand is None else [e.operand]
+        otherwise = ast.Literal(None, ast.LiteralType.NULL) if e.otherwise is None else e.otherwise
+
+        def compute(*values: Value) -> Value:
+            *branches, found = values[len(operand) :]
+            for condition, result in zip(branches[-2::-2], branches[:0:-2], strict=True):
+                test = compare("=", values[0], condition) if operand else _boolean(condition)
+                rows = length_of(*values)
+                found = either(pa.repeat(test, rows) if isinstance(test, pa.Scalar) else test, result, found)
+            return found
+
+        return self._applied(compute, *operand, *e.parts, otherwise)
 
     def _applied(self, compute: Callable[..., Value], *operands: ast.Expression) -> Value:
         """The function of the operands; `compute` gets a column for one of them at least."""
@@ -170,6 +198,10 @@ def _is_one_of(operand: Value, *options: Value) -> Value:
 
 def _between(operand: Value, low: Value, high: Value) -> Value:
     return pc.and_kleene(compare(">=", operand, low), compare("<=", operand, high))
+
+
+def _ilike(text: Value, pattern: Value) -> Value:
+    return _like(*(v if pa.types.is_null(v.type) else pc.utf8_lower(v) for v in (text, pattern)))
 
 
 def _like(text: Value, pattern: Value) -> Value:

@@ -8,9 +8,9 @@ from collections.abc import Callable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ensue.columns import choice_functions, number_functions, text_functions, time_functions
+from ensue.columns import choice_functions, nested_values, number_functions, text_functions, time_functions
 from ensue.columns.raw_arrays import Value, nulls
-from ensue.data.schema import value_type
+from ensue.data.schema import is_list, value_type
 from ensue.logic.functions import FUNCTIONS
 
 
@@ -23,6 +23,11 @@ def _strict(name: str, compute: Callable[..., Value]) -> Callable[..., Value]:
         return compute(*values)
 
     return apply
+
+
+def _of_lists_or(of_texts: Callable[..., Value], of_lists: Callable[..., Value]) -> Callable[..., Value]:
+    """A function that texts and lists both have."""
+    return lambda first, *others: (of_lists if is_list(first.type) else of_texts)(first, *others)
 
 
 _of_floats = number_functions.of_floats
@@ -44,7 +49,7 @@ _STRICT: dict[str, Callable[..., Value]] = {
     "sign": number_functions.sign,
     "floor": _rounding(pc.floor),
     "ceil": _rounding(pc.ceil),
-    "round": _rounding(number_functions.nearest),
+    "round": number_functions.rounded,
     "sqrt": _of_floats(pc.sqrt),
     "exp": _of_floats(pc.exp),
     "ln": _of_floats(pc.ln),
@@ -57,19 +62,22 @@ _STRICT: dict[str, Callable[..., Value]] = {
     "acos": _of_floats(pc.acos),
     "atan": _of_floats(pc.atan),
     "atan2": _of_floats(pc.atan2),
+    "distance": number_functions.distance,
     "radians": _factor(math.pi / 180.0),
     "degrees": _factor(180.0 / math.pi),
     # strings
     "lower": pc.utf8_lower,
     "upper": pc.utf8_upper,
-    "length": text_functions.length,
+    "length": _of_lists_or(text_functions.length, nested_values.length),
     "trim": text_functions.trim,
     "substr": text_functions.substr,
     "concat": text_functions.concat,
     "replace": text_functions.replace,
-    "contains": text_functions.contains,
+    "contains": _of_lists_or(text_functions.contains, nested_values.contains),
     "starts_with": text_functions.starts_with,
     "ends_with": text_functions.ends_with,
+    "regexp_matches": text_functions.regexp_matches,
+    "split": text_functions.split,
     # times, in the zone of their column
     "year": _part(time_functions.year),
     "month": _part(time_functions.month),
@@ -78,7 +86,12 @@ _STRICT: dict[str, Callable[..., Value]] = {
     "hour": _part(time_functions.hour),
     "minute": _part(time_functions.minute),
     "second": _part(time_functions.second),
+    "quarter": _part(time_functions.quarter),
+    "week": _part(time_functions.week),
+    "day_of_year": _part(time_functions.day_of_year),
+    "epoch": time_functions.epoch,
     "date": time_functions.date,
+    "date_trunc": time_functions.date_trunc,
 }
 COLUMN_FUNCTIONS: dict[str, Callable[..., Value]] = {
     **{name: _strict(name, compute) for name, compute in _STRICT.items()},

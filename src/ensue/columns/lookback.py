@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from ensue.data.events import one_chunk
 from ensue.language import ast
+from ensue.logic.paths import root_of
 from ensue.logic.window import steps_back
 
 Codes = npt.NDArray[np.int64]
@@ -27,10 +28,12 @@ def spell_out(e: ast.Expression, found: dict[str, tuple[str, int]]) -> ast.Expre
         if not (isinstance(part, ast.Call) and part.function == "prev"):
             return None
         term, k = part.arguments[0], steps_back(part)
-        assert isinstance(term, ast.Name | ast.Attribute)
-        name = shifted_name(term.name, k)
-        found[name] = (term.name, k)
-        return ast.Name(name) if isinstance(term, ast.Name) else ast.Attribute(term.variable, name)
+        root = root_of(term)
+        assert isinstance(root, ast.Name | ast.Attribute)
+        name = shifted_name(root.name, k)
+        found[name] = (root.name, k)
+        earlier = ast.Name(name) if isinstance(root, ast.Name) else ast.Attribute(root.variable, name)
+        return ast.replaced(term, lambda e: earlier if e == root else None)
 
     return ast.replaced(e, by_name)
 

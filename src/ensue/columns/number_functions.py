@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 
 from ensue.columns.arithmetic import calculate
 from ensue.columns.conversions import as_floats
-from ensue.columns.raw_arrays import Floats, Mask, Value, array_of, missing, raw
-from ensue.columns.rounding import half_away_from_zero
+from ensue.columns.raw_arrays import Floats, Mask, Numbers, Value, array_of, length_of, missing, raw
+from ensue.columns.rounding import half_away_from_zero, round_floats, round_integers
 
 _is = pa.types
 
@@ -73,16 +73,55 @@ def rounding(kernel: Callable[[Value], pa.Array]) -> Callable[[Value], pa.Array]
     return apply
 
 
-def nearest(value: Value) -> pa.Array:
-    """The nearest whole number, halves away from zero."""
-    return array_of(half_away_from_zero(raw(value)), missing(value), pa.float64())
+def rounded(value: Value, digits: Value | None = None) -> pa.Array:
+    """To so many digits after the point, or before it where there are less than 0; halves go away from zero."""
+    whole = _is.is_integer(value.type)
+    if digits is None:
+        if whole:
+            return _in_64_bits(value)
+        floats = as_floats(value)
+        return array_of(half_away_from_zero(raw(floats)), missing(floats), pa.float64())
+    null = missing(value, digits)
+    places = np.clip(raw(digits), -400, 400).astype(np.int64)
+    found: Numbers
+    if not whole:
+        floats = raw(as_floats(value))
+        found = round_floats(floats, places)
+        lost = np.isinf(found) & np.isfinite(floats)
+    elif (places >= 0).all():
+        found, lost = raw(value).view(np.int64), raw(value) > 2**63 - 1
+    else:
+        found, lost = round_integers(raw(value), places)
+    rows = length_of(value, digits)
+    null = np.broadcast_to(lost if null is None else null | lost, rows)
+    return array_of(np.broadcast_to(found, rows), null, pa.int64() if whole else pa.float64())
 
 
 def times_factor(factor: float) -> Callable[[Value], pa.Array]:
     return lambda value: calculate("*", as_floats(value), pa.scalar(factor))
 
 
-DEGREE, RADIAN = math.pi / 180.0, 180.0 / math.pi
+DEGREE = math.pi / 180.0
+#: The mean radius of the earth in metres (IUGG).
+EARTH_RADIUS = 6_371_008.8
+
+
+def distance(*degrees: Value) -> pa.Array:
+    """The metres between two places, given as latitude and longitude in degrees, on a globe (haversine)."""
+    given = [as_floats(v) for v in degrees]
+    lat, lon, other_lat, other_lon = (pc.multiply(v, DEGREE) for v in given)
+    across = pc.sin(pc.divide(pc.subtract(other_lat, lat), 2.0))
+    along = pc.sin(pc.divide(pc.subtract(other_lon, lon), 2.0))
+    both = pc.multiply(pc.multiply(pc.cos(lat), pc.cos(other_lat)), pc.multiply(along, along))
+    null = missing(*given)
+    part = np.minimum(raw(pc.sqrt(pc.add(pc.multiply(across, across), both))), 1.0)
+    angle = pc.asin(array_of(part, null, pa.float64()))
+    for k, v in enumerate(map(raw, given)):
+        with np.errstate(invalid="ignore"):
+            outside = np.abs(v) > 90 if k % 2 == 0 else np.isinf(v)
+        if outside.any():
+            null = outside if null is None else null | outside
+    return array_of(2 * EARTH_RADIUS * raw(angle), null, pa.float64())
 
 
 def _in_64_bits(value: Value) -> Value:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -75,6 +76,11 @@ def array_of(numbers: Numbers, null: Mask | None, type_: pa.DataType) -> pa.Arra
     if null is not None and null.any():
         validity = pa.py_buffer(np.packbits(np.broadcast_to(~null, numbers.shape), bitorder="little"))
     return pa.Array.from_buffers(type_, len(numbers), [validity, pa.py_buffer(data)])
+
+
+def column_of_texts(texts: Sequence[str]) -> pa.Array:
+    """A few texts as a column; there is one at least."""
+    return pa.concat_arrays([pa.repeat(text, 1) for text in texts])
 
 
 def nulls(type_: pa.DataType, *values: Value) -> pa.Array:

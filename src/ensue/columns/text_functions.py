@@ -61,6 +61,16 @@ starts_with = searching(pc.starts_with, text_search.starts_with)
 ends_with = searching(pc.ends_with, text_search.ends_with)
 
 
+def regexp_matches(text: Value, pattern: Value) -> pa.Array:
+    """Whether the regular expression describes some part of the text."""
+    return pc.match_substring_regex(text, pattern=as_array(pattern)[0].as_py())
+
+
+def split(text: Value, separator: Value) -> pa.Array:
+    """The pieces between the separators, as a list."""
+    return pc.split_pattern(as_array(text), pattern=as_array(separator)[0].as_py()).cast(pa.list_(pa.string()))
+
+
 def substr(text: Value, start: Value, count: Value | None = None) -> pa.Array:
     """SQL's: positions count from 1, and a negative one from the end."""
     if isinstance(start, pa.Scalar) and (count is None or isinstance(count, pa.Scalar)):

@@ -39,12 +39,15 @@ def offsets_at(zone: str | None, seconds: Integers) -> Integers | int:
     return found
 
 
-def offsets_of_local(zone: str | None, local: Integers) -> Integers | int:
-    """The offset at each time of the wall clock. If the clock shows a time twice or never, it is the earlier one."""
+def offsets_of_local(zone: str | None, local: Integers, *, second: bool = False) -> Integers | int:
+    """The offset at each time of the wall clock. If the clock shows a time twice or never, it is the earlier one.
+
+    With `second`, it is the later one if the clock shows a time twice.
+    """
     changes = _changes_around(zone, local)
     if isinstance(changes, int):
         return changes
-    later = np.maximum(changes.offsets[1:], changes.offsets[:-1])
+    later = changes.offsets[1:] if second else np.maximum(changes.offsets[1:], changes.offsets[:-1])
     found: Integers = changes.offsets[np.searchsorted(changes.instants + later, local, side="right")]
     return found
 

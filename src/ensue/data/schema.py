@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,11 +22,17 @@ class Kind(StrEnum):
     STRING = "string"
     TIMESTAMP = "timestamp"
     DURATION = "duration"
+    LIST = "list"
     OTHER = "other"
 
     @property
     def numeric(self) -> bool:
         return self in (Kind.INTEGER, Kind.FLOAT)
+
+    @property
+    def nested(self) -> bool:
+        """Whether its values are made of others: they have fields or elements, but no order and no equality."""
+        return self in (Kind.LIST, Kind.OTHER)
 
 
 @dataclass(frozen=True)
@@ -35,7 +43,7 @@ class ValueType:
     arrow: pa.DataType
 
     def __str__(self) -> str:
-        return str(self.kind) if self.kind is not Kind.OTHER else str(self.arrow)
+        return str(self.arrow) if self.kind.nested else str(self.kind)
 
 
 BOOLEAN = ValueType(Kind.BOOLEAN, pa.bool_())
@@ -76,7 +84,14 @@ def _kind(arrow: pa.DataType) -> Kind:
         return Kind.TIMESTAMP
     if is_.is_duration(arrow):
         return Kind.DURATION
-    return Kind.OTHER
+    return Kind.LIST if is_list(arrow) else Kind.OTHER
+
+
+def is_list(arrow: pa.DataType) -> bool:
+    """Whether the values of the Arrow type are lists, stored in whatever way."""
+    is_ = pa.types
+    views = is_.is_list_view(arrow) or is_.is_large_list_view(arrow)
+    return bool(is_.is_list(arrow) or is_.is_large_list(arrow) or is_.is_fixed_size_list(arrow) or views)
 
 
 @dataclass(frozen=True)
@@ -98,3 +113,18 @@ def timestamp_literal(text: str) -> pa.TimestampScalar | None:
         except pa.ArrowInvalid:
             continue
     return None
+
+
+def is_zone(name: str) -> bool:
+    """Whether this is the name of a time zone, or an offset such as `+02:00`.
+
+    >>> is_zone("Europe/Madrid"), is_zone("-0330"), is_zone("Madrid")
+    (True, True, False)
+    """
+    if re.fullmatch(r"[+-]([01]\d|2[0-3]):?[0-5]\d", name):
+        return True
+    try:
+        ZoneInfo(name)
+    except (KeyError, ValueError, OSError):  # KeyError: there is none; OSError: it is a folder of zones
+        return False
+    return True

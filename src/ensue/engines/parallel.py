@@ -120,11 +120,17 @@ def _begin(reach: Reach, stream: EventStream, first: int) -> int:
     """The earliest event that a complex event ending at `first` or later can start with, or look back to."""
     earliest = 0
     if reach.events is not None:
-        earliest = first - reach.events + 1
+        earliest = max(0, first - reach.events + 1)
     if reach.ticks is not None and first < len(stream):
-        since = stream.time_at(first) - reach.ticks
-        earliest = max(earliest, bisect_left(range(first), since, key=stream.time_at))
+        earliest = max(earliest, _since(stream, first, reach.ticks))
+    if reach.ticks_before and earliest < len(stream):
+        earliest = _since(stream, earliest, reach.ticks_before)
     return max(0, earliest - reach.looked_back)
+
+
+def _since(stream: EventStream, position: int, ticks: int) -> int:
+    """The first event that is at most so many ticks before the one at this position."""
+    return bisect_left(range(position), stream.time_at(position) - ticks, key=stream.time_at)
 
 
 def _sliced(work: Work, plan: Plan, slices: list[_Slice]) -> ComplexEvents:

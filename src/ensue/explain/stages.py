@@ -137,6 +137,8 @@ def _properties(fragment: Fragment) -> list[str]:
         lines.append(f"selection     {', '.join(fragment.selectors)}")
     if fragment.absence:
         lines.append("absence       some events must not occur")
+    if fragment.deadline_before is not None:
+        lines.append(f"before        {_window(fragment.deadline_before)} before the start: what must not have come")
     if fragment.deadline is not None:
         lines.append(f"deadline      {_window(fragment.deadline)} after the end: reported when that time has passed")
     return lines

@@ -9,19 +9,23 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ensue.automata.predicates import Machine, Predicate, Test, TypeIs, machines_of
+from ensue.automata.predicates import Before, CameBefore, Machine, Past, Predicate, Test, TypeIs, machines_of
 from ensue.columns.evaluation import holds
 from ensue.columns.lookback import LookBack, spell_out
 from ensue.columns.raw_arrays import Mask
 from ensue.data.events import numbers, one_chunk
 from ensue.errors import EngineError
 from ensue.kernels.jit import kernel
-from ensue.kernels.machines import RunningMachine, States
+from ensue.kernels.latest_starts import RunningLatestStart
+from ensue.kernels.machines import RunningMachine
 from ensue.language import ast
 
+#: What a machine tells of each event.
+Told = npt.NDArray[Any]
 Words = npt.NDArray[Any]  # of unsigned integers, as large as the predicates need
 Classes = npt.NDArray[np.uint16]
 Codes = npt.NDArray[np.int32]
+Positions = npt.NDArray[np.int64]
 
 #: Up to so many predicates, classes are looked up in a table of all words.
 _TABLE_BITS = 16
@@ -35,7 +39,7 @@ class Classifier:
     Predicates whose bit is in `given` come evaluated with the events; not so in a query with machines, which ask too.
     """
 
-    def __init__(self, predicates: Sequence[Predicate], given: int = 0) -> None:
+    def __init__(self, predicates: Sequence[Predicate], given: int = 0, tick: int | None = None) -> None:
         machines = machines_of(predicates)
         assert not (machines and given)
         wanted = [p for k, p in enumerate(predicates) if not given >> k & 1]
@@ -45,7 +49,7 @@ class Classifier:
         self.look_back = LookBack(shifted.values())
         self._shifted = frozenset(shifted)
         self._folded = _Folded(predicates, given)
-        self._machines = [(_Folded(m.predicates), RunningMachine(m)) for m in machines]
+        self._machines = [(_Folded(m.predicates), _running(m, tick)) for m in machines]
 
     @property
     def words(self) -> list[int]:
@@ -53,7 +57,7 @@ class Classifier:
         return self._folded.words
 
     @property
-    def machines(self) -> list[RunningMachine]:
+    def machines(self) -> list[RunningMachine | RunningLatestStart]:
         """The machines that run beside the query; a state between two batches has theirs."""
         return [machine for _, machine in self._machines]
 
@@ -62,23 +66,57 @@ class Classifier:
         """Whether events are told apart by earlier ones, which in a query with partitions are those of their key."""
         return bool(self.look_back.wanted or self._machines)
 
+    @property
+    def needs_times(self) -> bool:
+        """Whether events are told apart by how long ago something was."""
+        return any(isinstance(machine, RunningLatestStart) for machine in self.machines)
+
+    @property
+    def needs_all_keys(self) -> bool:
+        """Whether a key may never be forgotten: what came before in it has no time after which it does not matter."""
+        return bool(self.look_back.wanted) or any(isinstance(m, RunningMachine) for m in self.machines)
+
+    def recent_keys(self, now: int) -> Positions:
+        """The keys with something that can still matter to an event of this time or later."""
+        none = np.zeros(0, dtype=np.int64)
+        return np.concatenate([none, *(m.recent(now) for m in self.machines if isinstance(m, RunningLatestStart))])
+
+    def keep_keys(self, kept: Positions) -> None:
+        """Keeps only these keys, numbered anew in this order."""
+        for machine in self.machines:
+            machine.keep(kept)
+
     def classify(
-        self, table: pa.Table, types: pa.Array, keys: npt.NDArray[np.int64] | None, given: Words | None = None
+        self,
+        table: pa.Table,
+        types: pa.Array,
+        keys: Positions | None,
+        given: Words | None = None,
+        times: Positions | None = None,
     ) -> tuple[Codes, Classes]:
         """A code for each event of a batch, and the class of each code."""
         encoded = _type_codes(types)
         columns = self.look_back.columns(table, keys)
         truth = {p: self._mask(expression, table, columns) for p, expression in self._tests.items()}
-        states: dict[Machine, States] = {}
+        told: dict[Past, Told] = {}
         for folded, machine in self._machines:
-            codes, class_of = folded.classes(*encoded, truth, states)
-            states[machine.machine] = machine.run(class_of[codes], folded.words, keys)
-        return self._folded.classes(*encoded, truth, states, given)
+            codes, class_of = folded.classes(*encoded, truth, told)
+            classes = class_of[codes]
+            if isinstance(machine, RunningMachine):
+                told[machine.machine] = machine.run(classes, folded.words, keys)
+            else:
+                assert times is not None
+                told[machine.machine] = machine.run(classes, folded.words, keys, times)
+        return self._folded.classes(*encoded, truth, told, given)
 
     def _mask(self, expression: ast.Expression, table: pa.Table, shifted: Mapping[str, pa.Array]) -> Mask:
         names = {n.name for n in ast.find(expression, ast.Name)}
         columns = {n: shifted[n] if n in self._shifted else one_chunk(table.column(n)) for n in names}
         return holds(expression, columns, table.num_rows)
+
+
+def _running(machine: Past, tick: int | None) -> RunningMachine | RunningLatestStart:
+    return RunningMachine(machine) if isinstance(machine, Machine) else RunningLatestStart(machine, tick)
 
 
 def _type_codes(types: pa.Array) -> tuple[Codes, list[str | None]]:
@@ -90,6 +128,17 @@ def _type_codes(types: pa.Array) -> tuple[Codes, list[str | None]]:
         indices = indices.cast(pa.int32()).fill_null(len(names) - 1)
     codes: Codes = numbers(indices).astype(np.int32, copy=False)
     return codes, names
+
+
+def _holding(p: Test | Before | CameBefore, truth: Mapping[Test, Mask], told: Mapping[Past, Told]) -> Told:
+    """At which events the predicate holds."""
+    match p:
+        case Test():
+            return truth[p]
+        case Before():
+            holding: Told = told[p.machine] >> p.bit & 1
+            return holding
+    return told[p.machine]
 
 
 class _Folded:
@@ -110,7 +159,7 @@ class _Folded:
         codes: Codes,
         names: Sequence[str | None],
         truth: Mapping[Test, Mask],
-        states: Mapping[Machine, States],
+        told: Mapping[Past, Told],
         given: Words | None = None,
     ) -> tuple[Codes, Classes]:
         """A code for each event, and the class of each code; `given` are bits that are known already."""
@@ -121,7 +170,7 @@ class _Folded:
         if given is not None:
             words |= given.astype(self._word)
         for bit, p in self._others:
-            holding = truth[p] if isinstance(p, Test) else states[p.machine] >> p.bit & 1
+            holding = _holding(p, truth, told)
             words |= holding.astype(self._word) << bit
         return self._fold(words).astype(np.int32), np.arange(len(self.words), dtype=np.uint16)
 

@@ -44,6 +44,10 @@ class RunningMachine:
         _run(self._table, classes, np.zeros(0, dtype=np.int64) if keys is None else keys, self.states, before)
         return before
 
+    def keep(self, kept: Codes) -> None:
+        """Keeps only the states of these partitions, numbered anew in this order."""
+        self.states = self.states[kept]
+
     def _next(self, state: int, word: int) -> int:
         """The guards of a state exclude each other; what satisfies none of them does not occur."""
         return next((target for mask, value, target in self._steps[state] if word & mask == value), 0)

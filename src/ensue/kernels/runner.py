@@ -63,13 +63,13 @@ class Reader:
 
     def __init__(self, plan: Plan, tick: int | None, given: int = 0) -> None:
         self.keys = KeyNumbers(plan.keys)
-        self.classifier = Classifier(plan.predicates, given)
+        self.classifier = Classifier(plan.predicates, given, tick)
         self._determinizer = Determinizer(plan.automaton, plan.predicates, plan.marks, plan.actions)
         self.columns = RegisterColumns(RegisterPrograms(plan), tick)
         self._remembers = bool(plan.automaton.registers)
         self._plan, self._tick, self._given = plan, tick, given
         self._latest: tuple[EventStream, int] | None = None  # what was read last, and its first position
-        self._timed = plan.on_one_clock or plan.window.ticks(tick) is not None
+        self._timed = plan.on_one_clock or plan.window.ticks(tick) is not None or self.classifier.needs_times
         self._counted = _counted(plan)
         self._idle = np.zeros(0, dtype=np.bool_)  # of each class
 
@@ -77,8 +77,9 @@ class Reader:
         """The events as a batch whose first one has the position `base`."""
         self._latest = (events, base)
         keys = self._encode(events, None) if self.keys.attributes and self.classifier.needs_keys else None
-        codes, class_of = self.classifier.classify(events.table, one_chunk(events.types), keys, events.predicate_bits)
         times = events.times if self._timed else _NOTHING
+        types = one_chunk(events.types)
+        codes, class_of = self.classifier.classify(events.table, types, keys, events.predicate_bits, times)
         busy = None if self._counted else self._busy(codes, class_of, times, base)
         kept = None
         if busy is not None:
@@ -98,6 +99,8 @@ class Reader:
         if self._latest is None or self._given:
             return None
         events, base = self._latest
+        if base and self.classifier.needs_keys:
+            return None  # a new reader does not know what came before
         reader = Reader(self._plan.with_registers, self._tick)
         return reader, reader.read(events.slice(0, most), base)
 
@@ -493,15 +496,17 @@ class Runner:
         """Every match is reported at its end: none waits for a time."""
 
     def drop_idle(self) -> None:
-        """Forgets the keys that have no open run, unless what their next event is depends on earlier ones.
+        """Forgets the keys that have no open run, unless earlier events may still matter to their next event.
 
         It forgets the texts that no run has stored, too.
         """
-        if self.evaluator.rules.keyed and not self.reader.classifier.needs_keys:
-            busy = self.evaluator.busy(self.position)
+        classifier = self.reader.classifier
+        if self.evaluator.rules.keyed and not classifier.needs_all_keys:
+            busy = np.union1d(self.evaluator.busy(self.position), classifier.recent_keys(self.evaluator.latest))
             if len(busy) < len(self.reader.keys):
                 self.reader.keys.keep(busy)
                 self.evaluator.keep(busy)
+                classifier.keep_keys(busy)
         else:
             self.evaluator.collect(self.position)
         self.evaluator.drop_texts()

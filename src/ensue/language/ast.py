@@ -154,6 +154,22 @@ class LastOf(Expression):
 
 
 @dataclass(frozen=True)
+class Field(Expression):
+    """`e.a`: field `a` of a struct, as in `x.user.id`."""
+
+    of: Expression
+    name: str
+
+
+@dataclass(frozen=True)
+class Element(Expression):
+    """`e[i]`: an element of a list, counted from 1, or the value of a key of a map."""
+
+    of: Expression
+    index: Expression
+
+
+@dataclass(frozen=True)
 class Each(Expression):
     """`x[g]`: every event of `x` satisfies `g`."""
 
@@ -201,9 +217,53 @@ class Between(Expression):
 
 @dataclass(frozen=True)
 class Like(Expression):
+    """`e LIKE p`, and `e ILIKE p`, which takes small and capital letters as the same."""
+
     operand: Expression
     pattern: Expression
     negated: bool
+    any_case: bool = False
+
+
+@dataclass(frozen=True)
+class Case(Expression):
+    """`CASE WHEN c THEN r ... ELSE o END`, and `CASE e WHEN v THEN r ... END` where `operand` is `e`."""
+
+    operand: Expression | None
+    parts: tuple[Expression, ...]  # a condition, its result, the next condition, ...
+    otherwise: Expression | None
+
+    @property
+    def branches(self) -> list[tuple[Expression, Expression]]:
+        """Each condition (with an operand, the value it is compared with) with its result."""
+        return list(zip(self.parts[::2], self.parts[1::2], strict=True))
+
+
+#: Every spelling of a type in CAST, and the type it stands for.
+CAST_TYPES: dict[str, str] = {
+    **dict.fromkeys(("boolean", "bool"), "boolean"),
+    **dict.fromkeys(("integer", "int", "bigint", "long"), "integer"),
+    **dict.fromkeys(("float", "double"), "float"),
+    **dict.fromkeys(("string", "text", "varchar"), "string"),
+    **dict.fromkeys(("timestamp", "datetime"), "timestamp"),
+    "timestamptz": "timestamptz",
+}
+
+
+@dataclass(frozen=True)
+class Cast(Expression):
+    """`CAST(e AS type)` and `e::type`; the type is one of the values of `CAST_TYPES`."""
+
+    operand: Expression
+    type: str
+
+
+@dataclass(frozen=True)
+class AtTimeZone(Expression):
+    """`e AT TIME ZONE 'Europe/Madrid'`"""
+
+    operand: Expression
+    zone: str
 
 
 @dataclass(frozen=True)
@@ -246,25 +306,34 @@ class Filter(Pattern):
     condition: Expression
 
 
+class Link(StrEnum):
+    """How one step, or one round, follows the other; as a step it is written like this."""
+
+    THEN = ";"
+    DIRECTLY = ":"
+    NEXT = "->"
+
+
 @dataclass(frozen=True)
 class Sequence(Pattern):
-    """`p ; q`, `p : q` and their timed forms."""
+    """`p ; q`, `p : q`, `p -> q` and their timed forms."""
 
     left: Pattern
     right: Pattern
-    contiguous: bool = False
+    link: Link = Link.THEN
     gap: Interval | None = None
 
 
 @dataclass(frozen=True)
 class Iteration(Pattern):
-    """`p+`, `p:+`, `p{n,m}`, `p:{n,m}` and their timed forms; if `high` is None, there is no upper limit."""
+    """`p+`, `p{n,m}`, the same with `:` and `->`, timed or not; if `high` is None, there is no upper limit."""
 
     body: Pattern
     low: int = 1
     high: int | None = None
-    contiguous: bool = False
+    link: Link = Link.THEN
     gap: Interval | None = None
+    absent: Pattern | None = None  # what must not occur between two rounds, once a rewriting has spelled out `->`
 
 
 @dataclass(frozen=True)
@@ -276,11 +345,12 @@ class Optional(Pattern):
 
 @dataclass(frozen=True)
 class NotBetween(Pattern):
-    """`p ; NOT q ; r`"""
+    """`p ; NOT q ; r` and `p ; NOT q ;[I] r`, where the interval is from the end of `p` to the start of `r`."""
 
     left: Pattern
     absent: Pattern
     right: Pattern
+    gap: Interval | None = None
 
 
 @dataclass(frozen=True)
@@ -290,6 +360,15 @@ class NotAfter(Pattern):
     body: Pattern
     absent: Pattern
     deadline: Interval
+
+
+@dataclass(frozen=True)
+class NotBefore(Pattern):
+    """`NOT q WITHIN d ; p`: no `q` ended before `p` starts and started at most `d` before that start."""
+
+    absent: Pattern
+    deadline: Interval
+    body: Pattern
 
 
 @dataclass(frozen=True)
@@ -320,6 +399,10 @@ class Unless(Pattern):
 class Within(Pattern):
     body: Pattern
     window: Interval | EventCount
+
+
+#: The patterns with something that must not occur.
+Absence = Unless | NotBetween | NotAfter | NotBefore
 
 
 class Selector(StrEnum):

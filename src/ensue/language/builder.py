@@ -15,6 +15,7 @@ PARTITION BY id
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -130,6 +131,29 @@ class Expr:
         """`e LIKE f`"""
         return Expr(ast.Like(self.node, _node(pattern), negated=False))
 
+    def ilike(self, pattern: Value) -> Expr:
+        """`e ILIKE f`"""
+        return Expr(ast.Like(self.node, _node(pattern), negated=False, any_case=True))
+
+    def cast(self, type_: str) -> Expr:
+        """`CAST(e AS type)`"""
+        return Expr(ast.Cast(self.node, ast.CAST_TYPES[type_.lower()]))
+
+    def at_time_zone(self, zone: str) -> Expr:
+        """`e AT TIME ZONE 'zone'`"""
+        return Expr(ast.AtTimeZone(self.node, zone))
+
+    def field(self, name: str) -> Expr:
+        """`e.a`: a field of a struct, as `x.user.field("id")` for `x.user.id`."""
+        return Expr(ast.Field(self.node, name))
+
+    def __getitem__(self, index: Value) -> Expr:
+        """`e[i]`: an element of a list, counted from 1, or the value of a key of a map."""
+        return Expr(ast.Element(self.node, _node(index)))
+
+    def __iter__(self) -> Iterator[Expr]:
+        raise TypeError("an expression cannot be iterated over: x.tags[1] is the first element of a list")
+
     def named(self, alias: str) -> ast.Item:
         """The expression as an item of SELECT with a name."""
         return ast.Item(self.node, alias)
@@ -192,6 +216,15 @@ def call(function: str, *arguments: Value) -> Expr:
     return Expr(ast.Call(function.lower(), tuple(map(_node, arguments))))
 
 
+def case(*branches: tuple[Value, Value], of: Value = None, otherwise: Value = None) -> Expr:
+    """`CASE WHEN c THEN r ... ELSE o END` of the pairs `(c, r)`; `of=e` makes `CASE e WHEN v THEN r ...`."""
+    if not branches:
+        raise ValueError("CASE needs a branch: case((condition, result), otherwise=other)")
+    parts = tuple(_node(value) for branch in branches for value in branch)
+    operand = None if of is None else _node(of)
+    return Expr(ast.Case(operand, parts, None if otherwise is None else _node(otherwise)))
+
+
 def _node(value: Value) -> ast.Expression:
     match value:
         case Expr():
@@ -238,11 +271,15 @@ class Pat:
 
     def then(self, other: Pat, gap: str | None = None) -> Pat:
         """`p ; q`, with a gap `p ;[I] q`"""
-        return Pat(ast.Sequence(self.node, other.node, False, _gap(gap)))
+        return Pat(ast.Sequence(self.node, other.node, ast.Link.THEN, _gap(gap)))
 
     def directly(self, other: Pat, gap: str | None = None) -> Pat:
         """`p : q`, with a gap `p :[I] q`"""
-        return Pat(ast.Sequence(self.node, other.node, True, _gap(gap)))
+        return Pat(ast.Sequence(self.node, other.node, ast.Link.DIRECTLY, _gap(gap)))
+
+    def followed_by(self, other: Pat, gap: str | None = None) -> Pat:
+        """`p -> q`, with a gap `p ->[I] q`: the next event that `q` can start with"""
+        return Pat(ast.Sequence(self.node, other.node, ast.Link.NEXT, _gap(gap)))
 
     def __rshift__(self, other: Pat) -> Pat:
         return self.then(other)
@@ -261,19 +298,25 @@ class Pat:
         """`p UNLESS q`"""
         return Pat(ast.Unless(self.node, absent.node))
 
-    def without(self, absent: Pat, then: Pat) -> Pat:
-        """`p ; NOT q ; r`"""
-        return Pat(ast.NotBetween(self.node, absent.node, then.node))
+    def without(self, absent: Pat, then: Pat, gap: str | None = None) -> Pat:
+        """`p ; NOT q ; r`, with a gap from the end of `p` to the start of `r`: `p ; NOT q ;[I] r`"""
+        return Pat(ast.NotBetween(self.node, absent.node, then.node, _gap(gap)))
 
     def not_followed_by(self, absent: Pat, within: str) -> Pat:
         """`p ; NOT q WITHIN d`: the deadline is a duration ("10 min") or an upper bound ("< 10 min")."""
         return Pat(ast.NotAfter(self.node, absent.node, _interval(within)))
 
-    def repeated(self, low: int = 1, high: int | None = None, *, directly: bool = False, gap: str | None = None) -> Pat:
-        """`p+` and, with counts, `p{n,m}`; `directly` makes the contiguous forms."""
+    def not_preceded_by(self, absent: Pat, within: str) -> Pat:
+        """`NOT q WITHIN d ; p`: the time before is a duration ("10 min") or an upper bound ("< 10 min")."""
+        return Pat(ast.NotBefore(absent.node, _interval(within), self.node))
+
+    def repeated(
+        self, low: int = 1, high: int | None = None, *, link: ast.Link | str = ast.Link.THEN, gap: str | None = None
+    ) -> Pat:
+        """`p+` and, with counts, `p{n,m}`; `link=":"` and `link="->"` make the other forms."""
         if low < 1 or (high is not None and high < low):
             raise ValueError(f"an iteration of {low} to {high} rounds matches nothing; for none, use optional()")
-        return Pat(ast.Iteration(self.node, low, high, directly, _gap(gap)))
+        return Pat(ast.Iteration(self.node, low, high, ast.Link(link), _gap(gap)))
 
     def optional(self) -> Pat:
         """`p?`"""

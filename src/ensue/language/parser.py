@@ -15,7 +15,7 @@ from lark.tree import Meta
 
 from ensue.errors import Problem, ProblemKind, QueryError, Span, did_you_mean, listed
 from ensue.language import ast
-from ensue.language.syntax_errors import KEYWORDS, explain_character, explain_token
+from ensue.language.syntax_errors import KEYWORDS, WORDS_IN_PLACE, explain_character, explain_token
 
 #: The maximum nesting of a query: far above what a person writes, far below what would overflow Python's stack.
 MAX_DEPTH = 200
@@ -28,7 +28,7 @@ def parse_query(text: str | bytes) -> ast.Query:
     """The AST of a whole query.
 
     >>> parse_query("SELECT * FROM S WHERE A AS x ; B").pattern
-    Sequence(left=As(body=Type(name='A'), variable='x'), right=Type(name='B'), contiguous=False, gap=None)
+    Sequence(left=As(body=Type(name='A'), variable='x'), right=Type(name='B'), link=<Link.THEN: ';'>, gap=None)
     """
     node = _parse(text, "query_text")
     assert isinstance(node, ast.Query)
@@ -133,7 +133,8 @@ def _kept_tables(start: str) -> Path:
 def _keyword(token: Token) -> Token:
     """Turns a name token into a keyword token if it is a keyword; keywords are case-insensitive."""
     upper = token.upper()
-    return Token.new_borrow_pos(upper, token.value, token) if upper in KEYWORDS else token
+    known = upper in KEYWORDS or upper in WORDS_IN_PLACE
+    return Token.new_borrow_pos(upper, token.value, token) if known else token
 
 
 def _too_deep(span: Span, hint: str | None = None) -> Problem:
@@ -268,20 +269,32 @@ class _ToAst(Transformer_NonRecursive):  # type: ignore[type-arg]
         return ast.All(left, right, span=_span(meta))
 
     def then(self, meta: Meta, left: ast.Pattern, *rest: Anything) -> ast.Pattern:
-        return ast.Sequence(left, rest[-1], False, rest[0] if len(rest) == 2 else None, span=_span(meta))
+        return self._sequence(meta, left, ast.Link.THEN, rest)
 
     def directly(self, meta: Meta, left: ast.Pattern, *rest: Anything) -> ast.Pattern:
-        return ast.Sequence(left, rest[-1], True, rest[0] if len(rest) == 2 else None, span=_span(meta))
+        return self._sequence(meta, left, ast.Link.DIRECTLY, rest)
 
-    def not_between(self, meta: Meta, left: ast.Pattern, *rest: ast.Pattern) -> ast.Pattern:
-        *absent, right = rest
-        return ast.NotBetween(left, _neither(absent), right, span=_span(meta))
+    def next_(self, meta: Meta, left: ast.Pattern, *rest: Anything) -> ast.Pattern:
+        return self._sequence(meta, left, ast.Link.NEXT, rest)
+
+    def _sequence(self, meta: Meta, left: ast.Pattern, link: ast.Link, rest: Anything) -> ast.Pattern:
+        *gap, right = rest
+        return ast.Sequence(left, right, link, gap[0] if gap else None, span=_span(meta))
+
+    def not_between(self, meta: Meta, left: ast.Pattern, *rest: Anything) -> ast.Pattern:
+        *between, right = rest
+        absent = [part for part in between if isinstance(part, ast.Pattern)]
+        gap = between[-1] if len(between) > len(absent) else None
+        return ast.NotBetween(left, _neither(absent), right, gap, span=_span(meta))
+
+    def not_before(self, meta: Meta, *parts: Anything) -> ast.Pattern:
+        _not, absent, _within, deadline, body = parts
+        _check_deadline(deadline)
+        return ast.NotBefore(absent, deadline, body, span=_span(meta))
 
     def not_after(self, meta: Meta, left: ast.Pattern, *rest: Anything) -> ast.Pattern:
         *before, _not, last, _within, deadline = rest
-        if not _is_deadline(deadline):
-            hint = "write NOT q WITHIN 10 min, or WITHIN [< 10 min]"
-            raise _Refused("the deadline of an absence is an upper bound in time", deadline.span, hint)
+        _check_deadline(deadline)
         return ast.NotAfter(left, _neither([*before, last]), deadline, span=_span(meta))
 
     def absent(self, _meta: Meta, _not: Token, pattern: ast.Pattern) -> ast.Pattern:
@@ -297,23 +310,27 @@ class _ToAst(Transformer_NonRecursive):  # type: ignore[type-arg]
         return ast.Iteration(body, gap=gap[-1] if gap else None, span=_span(meta))
 
     def plus_directly(self, meta: Meta, body: ast.Pattern, *gap: Anything) -> ast.Pattern:
-        return ast.Iteration(body, contiguous=True, gap=gap[-1] if gap else None, span=_span(meta))
+        return ast.Iteration(body, link=ast.Link.DIRECTLY, gap=gap[-1] if gap else None, span=_span(meta))
+
+    def plus_next(self, meta: Meta, body: ast.Pattern, *gap: Anything) -> ast.Pattern:
+        return ast.Iteration(body, link=ast.Link.NEXT, gap=gap[-1] if gap else None, span=_span(meta))
 
     def repeat(self, meta: Meta, body: ast.Pattern, times: Anything, *gap: Anything) -> ast.Pattern:
-        return self._repeat(meta, body, times, gap, contiguous=False)
+        return self._repeat(meta, body, times, gap, ast.Link.THEN)
 
     def repeat_directly(self, meta: Meta, body: ast.Pattern, times: Anything, *gap: Anything) -> ast.Pattern:
-        return self._repeat(meta, body, times, gap, contiguous=True)
+        return self._repeat(meta, body, times, gap, ast.Link.DIRECTLY)
 
-    def _repeat(
-        self, meta: Meta, body: ast.Pattern, times: Anything, gap: Anything, *, contiguous: bool
-    ) -> ast.Pattern:
+    def repeat_next(self, meta: Meta, body: ast.Pattern, times: Anything, *gap: Anything) -> ast.Pattern:
+        return self._repeat(meta, body, times, gap, ast.Link.NEXT)
+
+    def _repeat(self, meta: Meta, body: ast.Pattern, times: Anything, gap: Anything, link: ast.Link) -> ast.Pattern:
         low, high, where = times
         if high is not None and (high < low or high == 0):
             message = "an iteration of no rounds" if high == 0 else f"an iteration of at least {low} and at most {high}"
             raise _Refused(f"{message} matches nothing", where)
         span = _span(meta)
-        node = ast.Iteration(body, max(low, 1), high, contiguous, gap[0] if gap else None, span=span)
+        node = ast.Iteration(body, max(low, 1), high, link, gap[0] if gap else None, span=span)
         return node if low else ast.Optional(node, span=span)
 
     def exactly(self, meta: Meta, count: Token) -> Anything:
@@ -408,7 +425,11 @@ class _ToAst(Transformer_NonRecursive):  # type: ignore[type-arg]
         return ast.Between(operand, low, high, len(keywords) == 2, span=_span(meta))
 
     def like(self, meta: Meta, operand: ast.Expression, *rest: Anything) -> ast.Expression:
-        return ast.Like(operand, rest[-1], len(rest) == 3, span=_span(meta))
+        return ast.Like(operand, rest[-1], len(rest) == 3, rest[-2].type == "ILIKE", span=_span(meta))
+
+    def rlike(self, meta: Meta, operand: ast.Expression, *rest: Anything) -> ast.Expression:
+        found = ast.Call("regexp_matches", (operand, rest[-1]), span=_span(meta))
+        return ast.Unary("NOT", found, span=_span(meta)) if len(rest) == 3 else found
 
     def integer(self, meta: Meta, token: Token) -> ast.Expression:
         return ast.Literal(_integer(token), ast.LiteralType.INTEGER, span=_span(meta))
@@ -451,10 +472,59 @@ class _ToAst(Transformer_NonRecursive):  # type: ignore[type-arg]
         return ast.LastOf(name[0], attribute, span=_span(meta))
 
     def each(self, meta: Meta, name: tuple[str, Span], condition: ast.Expression) -> ast.Expression:
-        return ast.Each(name[0], condition, span=_span(meta))
+        return ast.Each(name[0], _over_attributes(condition), span=_span(meta))
+
+    def field(self, meta: Meta, of: ast.Expression, name: str) -> ast.Expression:
+        return ast.Field(of, name, span=_span(meta))
+
+    def element(self, meta: Meta, of: ast.Expression, index: ast.Expression) -> ast.Expression:
+        return ast.Element(of, index, span=_span(meta))
 
     def call(self, meta: Meta, function: Token, *arguments: Anything) -> ast.Expression:
-        return ast.Call(function.lower(), arguments[0] if arguments else (), span=_span(meta))
+        given = arguments[0] if arguments else ()
+        if function.lower() == "mod":
+            if len(given) != 2:
+                message = f"mod takes 2 arguments, not {len(given)}"
+                raise _Refused(message, _span(meta), "mod(x.v, 3) is the same as x.v % 3")
+            return ast.Binary("%", *given, span=_span(meta))
+        return ast.Call(function.lower(), given, span=_span(meta))
+
+    def case(self, meta: Meta, _case: Token, *parts: Anything) -> ast.Expression:
+        operand = parts[0] if isinstance(parts[0], ast.Expression) else None
+        branches = [p for p in parts if isinstance(p, tuple) and len(p) == 2]
+        otherwise = next((p[0] for p in parts if isinstance(p, tuple) and len(p) == 1), None)
+        return ast.Case(operand, tuple(e for branch in branches for e in branch), otherwise, span=_span(meta))
+
+    def branch(
+        self, _meta: Meta, _when: Token, condition: ast.Expression, _then: Token, result: ast.Expression
+    ) -> tuple[ast.Expression, ...]:
+        return condition, result
+
+    def otherwise(self, _meta: Meta, _else: Token, result: ast.Expression) -> tuple[ast.Expression, ...]:
+        return (result,)
+
+    def cast(self, meta: Meta, _cast: Token, operand: ast.Expression, _as: Token, name: Token) -> ast.Expression:
+        return ast.Cast(operand, _type_of_cast(name), span=_span(meta))
+
+    def typed(self, meta: Meta, operand: ast.Expression, _as: Token, name: Token) -> ast.Expression:
+        return ast.Cast(operand, _type_of_cast(name), span=_span(meta))
+
+    def extract(self, meta: Meta, _e: Token, field: Token, _from: Token, time: ast.Expression) -> ast.Expression:
+        function = _FIELDS.get(field.lower())
+        if function is None:
+            hint = did_you_mean(field, _FIELDS) or f"the fields are {listed(dict.fromkeys(_FIELDS.values()), 20)}"
+            if field.lower() in ("dow", "dayofweek"):
+                hint = "weekday counts from 1 for Monday to 7 for Sunday"
+            raise _Refused(f"unknown field of a time '{field}'", _token_span(field), hint)
+        return ast.Call(function, (time,), span=_span(meta))
+
+    def at_time_zone(
+        self, meta: Meta, time: ast.Expression, _at: Token, word: Token, other: Token, zone: Token
+    ) -> ast.Expression:
+        if (word.upper(), other.upper()) != ("TIME", "ZONE"):
+            wrong = other if word.upper() == "TIME" else word
+            raise _Refused(f"'{wrong}' cannot stand here", _token_span(wrong), "write t AT TIME ZONE 'Europe/Madrid'")
+        return ast.AtTimeZone(time, zone[1:-1].replace("''", "'"), span=_span(meta))
 
     def expressions(self, _meta: Meta, *expressions: ast.Expression) -> tuple[ast.Expression, ...]:
         return expressions
@@ -466,6 +536,29 @@ class _ToAst(Transformer_NonRecursive):  # type: ignore[type-arg]
         raise AssertionError(f"the grammar's rule {data} has no AST")
 
 
+def _over_attributes(e: ast.Expression) -> ast.Expression:
+    """The expression as it is meant where bare names are attributes: `user.id` is a field, `tags[1]` an element.
+
+    Read before it was known where it stands, the same text is attribute `id` of a variable `user`, and `x[...]`.
+    """
+
+    def named(part: ast.Expression) -> ast.Expression | None:
+        match part:
+            case ast.Attribute():
+                return ast.Field(_name_before(part), part.name, span=part.span)
+            case ast.Each():
+                return ast.Element(_name_before(part), part.condition, span=part.span)
+        return None
+
+    return ast.replaced(e, named)
+
+
+def _name_before(part: ast.Attribute | ast.Each) -> ast.Name:
+    """The name with which the text of the part begins."""
+    start = part.span.start
+    return ast.Name(part.variable, span=Span(start, start + len(part.variable)))
+
+
 def _neither(absent: list[ast.Pattern]) -> ast.Pattern:
     """Combines `NOT q1 ; NOT q2`, which excludes both, into `NOT (q1 OR q2)`."""
     one, *more = absent
@@ -474,8 +567,10 @@ def _neither(absent: list[ast.Pattern]) -> ast.Pattern:
     return one
 
 
-def _is_deadline(window: ast.Interval | ast.EventCount) -> bool:
-    return isinstance(window, ast.Interval) and window.low is None and window.high is not None
+def _check_deadline(window: ast.Interval | ast.EventCount) -> None:
+    if not (isinstance(window, ast.Interval) and window.low is None and window.high is not None):
+        hint = "write NOT q WITHIN 10 min, or WITHIN [< 10 min]"
+        raise _Refused("the deadline of an absence is an upper bound in time", window.span, hint)
 
 
 def _integer(token: Token) -> int:
@@ -484,6 +579,31 @@ def _integer(token: Token) -> int:
     if len(digits) > 19 or int(digits) >= 2**63:
         raise _Refused("the number does not fit 64 bits", _token_span(token))
     return int(digits)
+
+
+#: What `extract(field FROM t)` may name, and the function of that meaning.
+_FIELDS: dict[str, str] = {
+    **{name: name for name in ("year", "quarter", "month", "week", "day", "hour", "minute", "second", "epoch")},
+    **dict.fromkeys(("weekday", "isodow"), "weekday"),
+    **dict.fromkeys(("day_of_year", "doy"), "day_of_year"),
+}
+#: Types of other systems, and what to write instead.
+_OTHER_TYPES = {
+    "date": "a day is a time at midnight: write date(t)",
+    **dict.fromkeys(("decimal", "numeric", "real", "number"), "write float"),
+    **dict.fromkeys(("interval", "duration"), "write 1 s * x, with the unit of x"),
+    **dict.fromkeys(("smallint", "tinyint", "short", "byte"), "write integer"),
+    "time": "write timestamp, or extract(hour FROM t)",
+}
+
+
+def _type_of_cast(name: Token) -> str:
+    known = ast.CAST_TYPES.get(name.lower())
+    if known is not None:
+        return known
+    hint = _OTHER_TYPES.get(name.lower()) or did_you_mean(name, ast.CAST_TYPES)
+    hint = hint or f"the types are {listed(dict.fromkeys(ast.CAST_TYPES.values()))}"
+    raise _Refused(f"unknown type '{name}'", _token_span(name), hint)
 
 
 #: Each unit of time that a text may have, as so many of a unit that the AST has: a week is seven days.

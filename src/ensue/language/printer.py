@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 
 from ensue.language import ast
-from ensue.language.syntax_errors import KEYWORDS
+from ensue.language.syntax_errors import KEYWORDS, WORDS_IN_PLACE
 
 # Binding strength, from loose to tight, as in the precedence list of the language page.
 _SUFFIX, _UNLESS, _OR, _AND, _SEQUENCE, _POSTFIX = range(6)
-_E_OR, _E_AND, _E_NOT, _E_COMPARE, _E_SUM, _E_PRODUCT, _E_MINUS, _E_VALUE = range(8)
+_E_OR, _E_AND, _E_NOT, _E_COMPARE, _E_SUM, _E_PRODUCT, _E_MINUS, _E_ZONED, _E_VALUE = range(9)
 _BINARY = {
     "OR": _E_OR,
     "AND": _E_AND,
@@ -62,7 +62,7 @@ def _item(item: ast.Item) -> str:
 
 def print_name(name: str) -> str:
     """The name as a query must write it: in backticks if it is a keyword or is not a plain identifier."""
-    if re.fullmatch(r"[^\W\d]\w*", name) and name.upper() not in KEYWORDS:
+    if re.fullmatch(r"[^\W\d]\w*", name) and name.upper() not in KEYWORDS | WORDS_IN_PLACE:
         return name
     if name.startswith("\0"):  # a name that Ensue made up: no query can contain it
         return f"#{name[1:]}"
@@ -93,21 +93,25 @@ def _pattern(p: ast.Pattern) -> tuple[str, int]:
         case ast.Optional():
             return f"{_repeated(p.body)}?", _POSTFIX
         case ast.Iteration():
-            return f"{_repeated(p.body)}{_times(p)}{_gap(p.gap)}", _POSTFIX
+            # No text of a query says this: it is what a rewriting has made of `->+`.
+            absent = "" if p.absent is None else f" /* NOT {_at(p.absent, _POSTFIX)} between two rounds */"
+            return f"{_repeated(p.body)}{_times(p)}{_gap(p.gap)}{absent}", _POSTFIX
         case ast.Select():
             return f"{p.selector}({print_pattern(p.body)})", _POSTFIX
         case ast.Project():
             names = ", ".join(map(print_name, p.variables)) or "()"
             return f"PROJECT {names} ({print_pattern(p.body)})", _POSTFIX
         case ast.Sequence():
-            operator = ":" if p.contiguous else ";"
-            return f"{_at(p.left, _SEQUENCE)} {operator}{_gap(p.gap)} {_at(p.right, _POSTFIX)}", _SEQUENCE
+            return f"{_at(p.left, _SEQUENCE)} {p.link}{_gap(p.gap)} {_at(p.right, _POSTFIX)}", _SEQUENCE
         case ast.NotBetween():
             left, absent, right = _at(p.left, _SEQUENCE), _at(p.absent, _POSTFIX), _at(p.right, _POSTFIX)
-            return f"{left} ; NOT {absent} ; {right}", _SEQUENCE
+            return f"{left} ; NOT {absent} ;{_gap(p.gap)} {right}", _SEQUENCE
         case ast.NotAfter():
             left, absent = _at(p.body, _SEQUENCE), _at(p.absent, _POSTFIX)
             return f"{left} ; NOT {absent} WITHIN {print_window(p.deadline)}", _SEQUENCE
+        case ast.NotBefore():
+            absent, body = _at(p.absent, _POSTFIX), _at(p.body, _UNLESS)
+            return f"NOT {absent} WITHIN {print_window(p.deadline)} ; {body}", _SUFFIX
         case ast.And():
             return f"{_at(p.left, _AND)} AND {_at(p.right, _SEQUENCE)}", _AND
         case ast.All():
@@ -134,7 +138,7 @@ def _suffix(p: ast.Filter | ast.Within) -> str:
 
 
 def _times(p: ast.Iteration) -> str:
-    mark = ":" if p.contiguous else ""
+    mark = "" if p.link is ast.Link.THEN else str(p.link)
     if p.high is None:
         return f"{mark}+" if p.low == 1 else f"{mark}{{{p.low},}}"
     return f"{mark}{{{p.low}}}" if p.low == p.high else f"{mark}{{{p.low},{p.high}}}"
@@ -204,6 +208,10 @@ def _expression(e: ast.Expression) -> tuple[str, int]:
             return f"{print_name(e.variable)}.{_attribute(e.name)}", _E_VALUE
         case ast.LastOf():
             return f"LASTOF({print_name(e.variable)}).{_attribute(e.name)}", _E_VALUE
+        case ast.Field():
+            return f"{_read_from(e.of)}.{_attribute(e.name)}", _E_VALUE
+        case ast.Element():
+            return f"{_read_from(e.of)}[{print_expression(e.index)}]", _E_VALUE
         case ast.Each():
             return f"{print_name(e.variable)}[{print_expression(e.condition)}]", _E_VALUE
         case ast.Call():
@@ -228,8 +236,29 @@ def _expression(e: ast.Expression) -> tuple[str, int]:
             low, high = _e_at(e.low, _E_SUM), _e_at(e.high, _E_SUM)
             return f"{_e_at(e.operand, _E_SUM)} {_not(e.negated)}BETWEEN {low} AND {high}", _E_COMPARE
         case ast.Like():
-            return f"{_e_at(e.operand, _E_SUM)} {_not(e.negated)}LIKE {_e_at(e.pattern, _E_SUM)}", _E_COMPARE
+            word = "ILIKE" if e.any_case else "LIKE"
+            return f"{_e_at(e.operand, _E_SUM)} {_not(e.negated)}{word} {_e_at(e.pattern, _E_SUM)}", _E_COMPARE
+        case ast.Case():
+            return _case(e), _E_VALUE
+        case ast.Cast():
+            return f"CAST({print_expression(e.operand)} AS {e.type})", _E_VALUE
+        case ast.AtTimeZone():
+            return f"{_e_at(e.operand, _E_ZONED)} AT TIME ZONE {_string(e.zone)}", _E_ZONED
     raise AssertionError(e)
+
+
+def _case(e: ast.Case) -> str:
+    words = ["CASE" if e.operand is None else f"CASE {print_expression(e.operand)}"]
+    words += [f"WHEN {print_expression(c)} THEN {print_expression(r)}" for c, r in e.branches]
+    words += [] if e.otherwise is None else [f"ELSE {print_expression(e.otherwise)}"]
+    return " ".join([*words, "END"])
+
+
+def _read_from(e: ast.Expression) -> str:
+    """The text of what a field or an element is read out of."""
+    text = print_expression(e)
+    named = isinstance(e, ast.Attribute | ast.LastOf | ast.Name | ast.Call | ast.Each | ast.Field | ast.Element)
+    return text if named else f"({text})"
 
 
 def _not(negated: bool) -> str:
@@ -237,13 +266,17 @@ def _not(negated: bool) -> str:
 
 
 def _attribute(name: str) -> str:
-    return name if name.upper() in KEYWORDS else print_name(name)
+    return name if name.upper() in KEYWORDS | WORDS_IN_PLACE else print_name(name)
+
+
+def _string(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _literal(literal: ast.Literal) -> str:
     match literal.type:
         case ast.LiteralType.STRING:
-            return "'" + str(literal.value).replace("'", "''") + "'"
+            return _string(str(literal.value))
         case ast.LiteralType.BOOLEAN | ast.LiteralType.NULL:
             return {True: "TRUE", False: "FALSE", None: "NULL"}[literal.value]  # type: ignore[index]
         case _:

@@ -16,9 +16,15 @@ KEYWORDS = frozenset(
     PROJECT ANY IN BETWEEN LIKE IS NULL TRUE FALSE LASTOF""".split()
 )
 
+#: Words that are keywords only in their place, and elsewhere names.
+WORDS_IN_PLACE = frozenset("CASE WHEN THEN ELSE END CAST TRY_CAST EXTRACT AT ILIKE RLIKE".split())
+
+_CASE = "CASE WHEN x.v > 1 THEN 'a' ELSE 'b' END"
 _EXPRESSION = frozenset("MINUS INTEGER DECIMAL STRING TRUE FALSE NULL NAME QUOTED MAX LAST LASTOF LPAR".split())
-_ABSENCE = "NOT stands between two patterns, p ; NOT q ; r, or has a deadline, p ; NOT q WITHIN 10 min"
-_PATTERN_OPERATORS = frozenset("'+' ':+' '{' ':{' '?' ';' ':'".split())
+_ABSENCE = (
+    "NOT stands between two patterns, p ; NOT q ; r, or has a time, p ; NOT q WITHIN 10 min or NOT q WITHIN 10 min ; p"
+)
+_PATTERN_OPERATORS = frozenset("'+' ':+' '->+' '{' ':{' '->{' '?' ';' ':' '->'".split())
 
 #: Groups of expected tokens that are reported under one name, widest first.
 _GROUPS: tuple[tuple[str, frozenset[str]], ...] = (
@@ -35,6 +41,8 @@ _GROUPS: tuple[tuple[str, frozenset[str]], ...] = (
     ("a number", frozenset(("INTEGER", "DECIMAL"))),
     ("a comparison", frozenset("EQ LT LE GT GE".split())),
 )
+#: Operators that are named only where no group of them is expected.
+_FURTHER = frozenset(("AT", "AS_TYPE", "ILIKE", "RLIKE"))
 _NAMED = {
     "NAME": "a name",
     "QUOTED": "a name in backticks",
@@ -49,7 +57,7 @@ def explain_token(parser: Lark, text: str, error: UnexpectedToken) -> Problem:
     """The problem for a token that is not allowed where it stands."""
     token = error.token
     expected = set(error.accepts or error.expected)
-    wanted = _describe(parser, expected)
+    wanted = _describe(parser, expected, text[: token.start_pos or len(text)])
     if token.type == "$END":
         end = len(text.rstrip())
         message = f"the text ends too early: expected {wanted}"
@@ -86,15 +94,19 @@ def _shorten(value: str) -> str:
     return value if len(value) <= 40 else value[:37] + "..."
 
 
-def _describe(parser: Lark, expected: Set[str]) -> str:
-    if expected == {"NAME"}:  # only units of time cannot be in backticks
-        return "a unit such as s or min"
+def _describe(parser: Lark, expected: Set[str], before: str) -> str:
+    if expected == {"NAME"}:  # a word that cannot be in backticks
+        return _word_after(before)
     left = set(expected)
+    if {"NAME", "QUOTED"} <= left:
+        left -= WORDS_IN_PLACE
     words: list[str] = []
     for name, group in _GROUPS:
         if group <= left:
             words.append(name)
             left -= group
+            if name == "an operator":
+                left -= _FURTHER
     shown = {_display(parser, name) for name in left}
     if len(shown & _PATTERN_OPERATORS) >= 5:
         words.append("a pattern operator")
@@ -108,10 +120,19 @@ def _describe(parser: Lark, expected: Set[str]) -> str:
     return ", ".join(words[:-1]) + (" or " if words[-1] != "..." else ", ") + words[-1]
 
 
+def _word_after(before: str) -> str:
+    """What word of the language is wanted: a type, a field, or else a unit of time."""
+    if re.search(r"(?i)(\bas|::)\s*$", before):
+        return "a type such as integer or string"
+    if re.search(r"(?i)\bextract\s*\(\s*$", before):
+        return "a field such as hour"
+    return "TIME ZONE" if re.search(r"(?i)\bat(\s+\w+)?\s*$", before) else "a unit such as s or min"
+
+
 def _display(parser: Lark, terminal: str) -> str:
     if terminal in _NAMED:
         return _NAMED[terminal]
-    if terminal in KEYWORDS:
+    if terminal in KEYWORDS or terminal in WORDS_IN_PLACE:
         return terminal
     pattern = parser.get_terminal(terminal).pattern
     if isinstance(pattern, PatternStr):
@@ -120,13 +141,33 @@ def _display(parser: Lark, terminal: str) -> str:
 
 
 def _hint_at_end(text: str, expected: Set[str]) -> str | None:
-    if re.search(r"(?i);\s*not\b[^;]*$", text):
+    if re.search(r"(?i)(;|\bwhere)\s*not\b[^;]*$", text):
         return _ABSENCE
     if text.rstrip().endswith(";"):
         return "a query has no ; at its end: it stands between the steps of a sequence"
+    in_place = _hint_of_words("", text, expected)
+    if in_place is not None:
+        return in_place
     opened = text.count("(") - text.count(")")
     if "RPAR" in expected and opened > 0:
         return f"{opened} opening parenthes{'is is' if opened == 1 else 'es are'} not closed"
+    return None
+
+
+def _hint_of_words(kind: str, before: str, expected: Set[str]) -> str | None:
+    """What is probably meant where a CASE is begun, or seems to be, or another word in its place."""
+    if re.search(r"(?i)\bat(\s+time(\s+zone|zone)?)?\s*$", before) and expected & {"NAME", "STRING"}:
+        return "write t AT TIME ZONE 'Europe/Madrid', with a zone in quotes"
+    if re.search(r"(?i)\b(try_)?cast\s*\([^()]*$", before) and "AS" in expected and kind != "AS":
+        return "write CAST(x.a AS integer)"
+    if "QUOTED" in expected:  # here the words are names
+        expected = expected - WORDS_IN_PLACE
+    if expected == {"WHEN"} or (kind in ("WHEN", "THEN", "ELSE", "END") and kind not in expected):
+        return f"CASE goes {_CASE}"
+    if "END" in expected and "WHEN" in expected:
+        return f"CASE ends with END: {_CASE}"
+    if "THEN" in expected:
+        return f"WHEN needs a THEN: {_CASE}"
     return None
 
 
@@ -145,16 +186,20 @@ def _hint_at_token(text: str, start: int, token: str, expected: Set[str]) -> str
         return "a condition goes into FILTER: WHERE pattern FILTER x.v > 1"
     if kind == "STAR" and "PLUS" in expected:
         return "there is no *: write p+ for one or more, (p+)? for none or more in a sequence"
+    in_place = _hint_of_words(kind, before, expected)
+    if in_place is not None:
+        return in_place
     if expected == {"DOT"} or (kind == "DOT" and expected == {"RPAR"}):
         return "LASTOF names an event: write LASTOF(y).a for its attribute a"
     if kind in ("EQ", "LT", "LE", "GT", "GE", "NE") and not expected & {"EQ", "LE"}:
         return "comparisons do not chain: write a = b AND b = c"
     in_filter = re.search(r"(?i)\bfilter\b[^()]*$", before) is not None
-    if in_filter and kind in ("AS", "SEMICOLON", "COLON", "QMARK", "LBRACE", "UNLESS", "ALL"):
+    if in_filter and (token == "->" or kind in ("AS", "SEMICOLON", "COLON", "QMARK", "LBRACE", "UNLESS", "ALL")):
         return "FILTER takes all that stands to its left: put the filtered pattern in parentheses, (p FILTER f) ; q"
     absent = kind == "NOT" and "PROJECT" in expected
-    if absent or (re.search(r"(?i);\s*not\b[^;]*$", before) and "SEMICOLON" in expected):
+    after_not = re.search(r"(?i)(;|\bwhere)\s*not\b[^;]*$", before) is not None
+    if absent or (after_not and expected & {"SEMICOLON", "WITHIN"}):
         return _ABSENCE
     if kind == "NAME":
-        return did_you_mean(token, [k for k in expected if k in KEYWORDS])
+        return did_you_mean(token, [k for k in expected if k in KEYWORDS or k in WORDS_IN_PLACE])
     return None

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ensue.data.schema import Kind, Schema
+from ensue.data.schema import Schema
 from ensue.errors import Problem, ProblemKind, QueryError, Span, did_you_mean, listed
 from ensue.language import ast
 from ensue.language.printer import print_expression, print_interval
 from ensue.logic.check_filters import ITEMS, aggregate_problems, expression_problems, problem, scope_problems, unknown
+from ensue.logic.first import NoFirst, first
 from ensue.logic.outputs import Output, outputs
+from ensue.logic.paths import field_names
 from ensue.logic.scope import Bindings, bindings, free, is_aggregate
 from ensue.logic.types import Typing
 
@@ -43,7 +45,7 @@ def check(query: ast.Query, text: str, schema: Schema | None = None) -> Checked:
                                                               ^^^^^^^^
       hint: write x.v
     """
-    typing = Typing(schema)
+    typing = Typing(schema, bindings(query.pattern))
     problems = [
         *_shape_problems(query),
         *scope_problems(query.pattern),
@@ -67,7 +69,8 @@ def check(query: ast.Query, text: str, schema: Schema | None = None) -> Checked:
 
 def _shape_problems(query: ast.Query) -> Iterator[Problem]:
     yield from _optional_problems(query.pattern)
-    yield from _deadline_problems(query.pattern)
+    yield from _absence_problems(query.pattern)
+    yield from _next_problems(query.pattern)
     for node in ast.walk(query.pattern):
         match node:
             case ast.Interval() if node.is_empty():
@@ -86,15 +89,52 @@ def _shape_problems(query: ast.Query) -> Iterator[Problem]:
                     yield problem(node, message, hint)
 
 
-def _deadline_problems(root: ast.Pattern) -> Iterator[Problem]:
-    """An absence with a deadline must end the whole pattern: only filters and windows of the query may enclose it."""
-    end = root
-    while isinstance(end, ast.Filter | ast.Within):
-        end = end.body
-    for node in ast.find(root, ast.NotAfter):
-        if node is not end:
+def _absence_problems(root: ast.Pattern) -> Iterator[Problem]:
+    """An absence with a deadline must begin or end the whole pattern; only filters and windows may enclose it."""
+    whole = _inside_filters(root)
+    inner = _inside_filters(whole.body) if isinstance(whole, ast.NotBefore) else whole
+    for node in ast.walk(root):
+        if isinstance(node, ast.NotAfter) and node is not inner:
             hint = "as in (p OR q) ; NOT r WITHIN 10 min; between two patterns NOT has no deadline: p ; NOT q ; r"
             yield problem(node, "an absence with a deadline is allowed only at the end of the whole pattern", hint)
+        if isinstance(node, ast.NotBefore) and node is not whole:
+            hint = "as in NOT r WITHIN 10 min ; (p OR q); between two patterns NOT has no deadline: p ; NOT q ; r"
+            message = "an absence with a deadline before a pattern is allowed only at the front of the whole pattern"
+            yield problem(node, message, hint)
+
+
+def _inside_filters(p: ast.Pattern) -> ast.Pattern:
+    """The pattern inside the filters and windows around it."""
+    while isinstance(p, ast.Filter | ast.Within):
+        p = p.body
+    return p
+
+
+def _next_problems(root: ast.Pattern) -> Iterator[Problem]:
+    """What stands behind `->` has events that it can start with."""
+    for node in ast.walk(root):
+        if isinstance(node, ast.Sequence | ast.Iteration) and node.link is ast.Link.NEXT:
+            following = node.right if isinstance(node, ast.Sequence) else node.body
+            try:
+                first(following)
+            except NoFirst as e:
+                where = e.part if e.part.span != ast.NOWHERE else node
+                message = f"-> goes on with the next event that a pattern can start with, and {_named(e.part)} has none"
+                if e.variable is not None:
+                    why = "does not stand for one event outside of it"
+                    message = f"what can come next depends on '{e.variable}', which {why}"
+                hint = "put ; instead of ->, or say which events must not lie between: p ; NOT q ; r"
+                yield problem(where, message, hint)
+
+
+def _named(p: ast.Pattern) -> str:
+    """What an operator is called in a message."""
+    match p:
+        case ast.Select():
+            return f"{p.selector}(...)"
+        case ast.NotAfter() | ast.NotBefore():
+            return "an absence with a deadline"
+    return type(p).__name__.upper()
 
 
 def _optional_problems(root: ast.Pattern) -> Iterator[Problem]:
@@ -129,7 +169,7 @@ def _item_problems(query: ast.Query) -> Iterator[Problem]:
             if e.name not in known:
                 yield unknown(e, e.name, list(known))
             continue
-        if item.alias is None and not isinstance(e, ast.Attribute):
+        if item.alias is None and field_names(e) is None:
             hint = f"write {print_expression(e)} AS name"
             yield problem(item, "an expression or aggregate in SELECT needs a name", hint)
         for node in ast.walk(e):
@@ -172,7 +212,7 @@ def _clause_problems(query: ast.Query, schema: Schema | None) -> Iterator[Proble
         if found is None:
             hint = did_you_mean(key.attribute, schema.attributes) or f"the attributes are {listed(schema.attributes)}"
             yield problem(key, f"unknown attribute '{key.attribute}'", hint, name=True)
-        elif found.kind is Kind.OTHER:
+        elif found.kind.nested:
             yield Problem(ProblemKind.TYPE, f"cannot partition by '{key.attribute}' of type {found}", key.span)
     for i, stream in enumerate(query.streams):
         if stream in query.streams[:i]:

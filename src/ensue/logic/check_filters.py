@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from ensue.errors import Problem, ProblemKind, Span, did_you_mean, listed
 from ensue.language import ast
 from ensue.language.printer import print_expression, print_name
+from ensue.logic.paths import root_of
 from ensue.logic.scope import (
     Bindings,
     aggregated_in,
@@ -58,7 +59,7 @@ def _rounds_in(p: ast.Pattern, part: ast.Pattern, rounds: Rounds) -> Rounds:
     """The rounds around `part`, which is directly inside `p`, given the rounds around `p`."""
     if isinstance(p, ast.Iteration) and has_rounds(p):
         return {**(rounds or {}), **bindings(p.body)}
-    if isinstance(p, ast.Unless | ast.NotBetween | ast.NotAfter) and part is p.absent and rounds is not None:
+    if isinstance(p, ast.Absence) and part is p.absent and rounds is not None:
         return dict.fromkeys(rounds)
     return rounds
 
@@ -119,7 +120,7 @@ def _why_not_single(root: ast.Pattern, x: str) -> tuple[str, str | None]:
 
     for p in ast.walk(root):
         match p:
-            case ast.Unless() | ast.NotBetween() | ast.NotAfter() if binds(p.absent) and not binds(p):
+            case ast.Unless() | ast.NotBetween() | ast.NotAfter() | ast.NotBefore() if binds(p.absent) and not binds(p):
                 return "it is bound in a pattern that must not occur", None
             case ast.Project() if binds(p.body) and not binds(p):
                 return "PROJECT hides it", f"add {x} to the projection"
@@ -144,12 +145,6 @@ def expression_problems(e: ast.Expression, place: str) -> Iterator[Problem]:
     match e:
         case ast.Name() if place != EACH:
             yield problem(e, f"'{e.name}' is a bare name", f"write x.{print_name(e.name)} for an attribute of x")
-        case ast.Attribute() if place == EACH:
-            text = print_expression(e)
-            hint = f"write {print_name(e.name)}, or take {text} out of the brackets"
-            yield problem(e, f"x[...] takes bare attribute names, not {text}", hint)
-        case ast.Each() if place == EACH:
-            yield problem(e, "x[...] cannot be inside another x[...]")
         case ast.Each() if place != FILTER:
             yield problem(e, f"x[...] is a filter: it cannot be in {place}")
         case ast.LastOf() if place != FILTER:
@@ -172,10 +167,11 @@ def expression_problems(e: ast.Expression, place: str) -> Iterator[Problem]:
 
 def _look_back_problems(e: ast.Call) -> Iterator[Problem]:
     match e.arguments:
-        case (ast.Attribute() | ast.Name(),):
+        case (term,) if isinstance(root_of(term), ast.Attribute | ast.Name):
             return
-        case (ast.Attribute() | ast.Name(), ast.Literal(type=ast.LiteralType.INTEGER, value=int(k))) if k >= 1:
-            return
+        case (term, ast.Literal(type=ast.LiteralType.INTEGER, value=int(k))) if k >= 1:
+            if isinstance(root_of(term), ast.Attribute | ast.Name):
+                return
     yield problem(e, "PREV takes an attribute and a whole number of events, at least 1", "PREV(x.a) or PREV(x.a, 2)")
 
 

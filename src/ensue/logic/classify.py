@@ -22,6 +22,7 @@ class Fragment:
     selectors: tuple[ast.Selector, ...]
     absence: bool
     deadline: ast.Interval | None  # of the absence at the end of the pattern
+    deadline_before: ast.Interval | None  # of the absence at its front
 
     @property
     def unary(self) -> bool:
@@ -31,7 +32,8 @@ class Fragment:
     @property
     def uses_time(self) -> bool:
         """Whether the query measures time differences, so that the unit of the time column must be known."""
-        return self.timed_gaps or self.deadline is not None or any(isinstance(w, ast.Interval) for w in self.windows)
+        times = (self.deadline, self.deadline_before, *self.windows)
+        return self.timed_gaps or any(isinstance(w, ast.Interval) for w in times)
 
 
 def classify(query: ast.Query) -> Fragment:
@@ -49,12 +51,14 @@ def classify(query: ast.Query) -> Fragment:
     return Fragment(
         related=tuple(print_expression(c) for c in conjuncts if len(variables_of(c)) > 1 or aggregates_of(c)),
         look_back=looks_back(pattern),
-        timed_gaps=any(s.gap for s in ast.find(pattern, ast.Sequence))
-        or any(i.gap for i in ast.find(pattern, ast.Iteration)),
+        timed_gaps=any(
+            p.gap for p in ast.walk(pattern) if isinstance(p, ast.Sequence | ast.NotBetween | ast.Iteration)
+        ),
         windows=tuple(w.window for w in ast.find(pattern, ast.Within)),
         selectors=tuple(dict.fromkeys(selectors)),
-        absence=any(isinstance(p, ast.Unless | ast.NotBetween | ast.NotAfter) for p in ast.walk(pattern)),
+        absence=any(isinstance(p, ast.Absence) for p in ast.walk(pattern)),
         deadline=deadline_of(pattern),
+        deadline_before=next((p.deadline for p in ast.find(pattern, ast.NotBefore)), None),
     )
 
 
@@ -64,7 +68,7 @@ def deadline_of(pattern: ast.Pattern) -> ast.Interval | None:
 
 
 def conjuncts_of(e: ast.Expression) -> list[ast.Expression]:
-    """The conjuncts of a condition: the operands of its outermost ANDs."""
+    """The conjuncts of a condition: the operands of its outermost ANDs. A filter judges each of them by itself."""
     if isinstance(e, ast.Binary) and e.operator == "AND":
         return conjuncts_of(e.left) + conjuncts_of(e.right)
     return [e]

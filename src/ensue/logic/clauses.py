@@ -6,6 +6,7 @@ from collections.abc import Container
 from dataclasses import dataclass
 
 from ensue.language import ast
+from ensue.logic.classify import conjuncts_of
 from ensue.logic.scope import aggregates_of, always_marked, bindings, chosen_variables, last_of_names, variables_of
 
 #: Conjunctive normal form can be exponentially long; no query that a person writes comes near this limit.
@@ -42,10 +43,13 @@ def clauses_of(p: ast.Filter) -> list[Clause]:
     >>> [sorted(part.variable for part in clause) for clause in clauses_of(f)]
     [['x'], ['x', 'y']]
     """
-    own = bindings(p.body)
-    clauses = [_merged(c) for c in _conjunctive(p.condition, own, negated=False)]
-    # If a variable marks nothing, the whole filter holds: the part "FALSE for each of its events" expresses this.
-    may_be_empty = chosen_variables(p.condition) - always_marked(p.body)
+    return [clause for conjunct in conjuncts_of(p.condition) for clause in _of_conjunct(conjunct, p.body)]
+
+
+def _of_conjunct(conjunct: ast.Expression, body: ast.Pattern) -> list[Clause]:
+    clauses = [_merged(c) for c in _conjunctive(conjunct, bindings(body), negated=False)]
+    # If a variable marks nothing, the conjunct holds: the part "FALSE for each of its events" expresses this.
+    may_be_empty = chosen_variables(conjunct) - always_marked(body)
     return [c | {Part(x, _FALSE) for x in may_be_empty - {part.variable for part in c}} for c in clauses]
 
 

@@ -16,9 +16,7 @@ from ensue.language import ast
 from ensue.logic.classify import conjuncts_of
 from ensue.logic.scope import (
     aggregates_of,
-    always_marked,
     bindings,
-    chosen_variables,
     last_of,
     last_of_names,
     singles,
@@ -73,7 +71,7 @@ def fits_a_register(e: ast.Expression, typing: Typing, operator: str) -> bool:
         return True
     if type_.kind is Kind.STRING:
         return operator == "="
-    return type_.kind is not Kind.OTHER and not pa.types.is_uint64(type_.arrow) and not typing.has_long_decimals(e)
+    return not type_.kind.nested and not pa.types.is_uint64(type_.arrow) and not typing.has_long_decimals(e)
 
 
 def is_plain(e: ast.Expression) -> bool:
@@ -133,21 +131,9 @@ def _chain(e: ast.Expression, singles: frozenset[str]) -> Comparison | None:
     return None
 
 
-def can_be_split(p: ast.Filter) -> bool:
-    """Whether `p FILTER f AND g` means `p FILTER f FILTER g`.
-
-    The two may differ where a chosen variable marks nothing, because then a filter holds as a whole.
-    """
-    conjuncts = conjuncts_of(p.condition)
-    chosen = chosen_variables(p.condition)
-    return chosen & bindings(p.body).keys() <= always_marked(p.body) or all(
-        chosen_variables(c) == chosen for c in conjuncts
-    )
-
-
 def split(p: ast.Filter) -> tuple[list[Comparison], list[ast.Expression], ast.Filter | None]:
     """Splits a filter: comparisons between events of its own pattern, other relations of events, and the rest."""
-    conjuncts = conjuncts_of(p.condition) if can_be_split(p) else [p.condition]
+    conjuncts = conjuncts_of(p.condition)
     own = bindings(p.body).keys()
     found = {c: made for c in conjuncts if variables_of(c) <= own and (made := comparison(c)) is not None}
     formulas = [

@@ -105,7 +105,7 @@ class Extent:
         return Extent(self.least + other.least, most, self.time.plus(between).plus(other.time))
 
     def iterated(self, p: ast.Iteration) -> Extent:
-        directly = p.contiguous or p.high == 1
+        directly = p.link is ast.Link.DIRECTLY or p.high == 1
         most = self.most * p.high if directly and self.most is not None and p.high is not None else None
         gap = Times() if p.gap is None else Times.of(p.gap)
         gaps = gap.repeated(p.low - 1, None if p.high is None else p.high - 1)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ensue.data.schema import BOOLEAN, FLOAT, INTEGER, STRING, Kind, ValueType
 
@@ -21,6 +22,7 @@ TEXT = frozenset((Kind.STRING, Kind.NULL))
 WHOLE = frozenset((Kind.INTEGER, Kind.NULL))
 TRUTH = frozenset((Kind.BOOLEAN, Kind.NULL))
 TIME = frozenset((Kind.TIMESTAMP, Kind.NULL))
+TEXT_OR_LIST = frozenset((Kind.STRING, Kind.LIST, Kind.NULL))
 
 ResultRule = Callable[[Sequence[ValueType]], ValueType]
 
@@ -34,6 +36,8 @@ class Function:
     optional: int = 0
     variadic: bool = False
     same_kind: bool = False  # the arguments must be comparable with each other
+    chosen: tuple[str, ...] = ()  # the first argument is one of these words, as a literal
+    literal: Callable[[str], str | None] | None = None  # the second is a literal; says what is wrong with one
 
     def accepts(self, count: int) -> bool:
         if self.variadic:
@@ -107,13 +111,33 @@ def _clock() -> Function:
     return Function((TIME,), _always(INTEGER))
 
 
+def wrong_with_regex(pattern: str) -> str | None:
+    """Why this is no regular expression of RE2; None if it is one."""
+    try:
+        pc.match_substring_regex(pa.scalar(""), pattern)
+    except pa.ArrowInvalid as e:
+        return f"'{pattern}' is no regular expression: {str(e).rpartition('expression: ')[2]}"
+    return None
+
+
+def wrong_with_separator(separator: str) -> str | None:
+    return None if separator else "split needs a separator of one character or more"
+
+
+TEXTS = ValueType(Kind.LIST, pa.list_(pa.string()))
+#: The units to which date_trunc cuts a time off.
+TRUNCATED = (
+    *("microsecond", "millisecond", "second", "minute", "hour"),
+    *("day", "week", "month", "quarter", "year"),
+)
+
 FUNCTIONS: dict[str, Function] = {
     # numbers
     "abs": Function((NUMBER,), _first),
     "sign": Function((NUMBER,), _first),
     "floor": Function((NUMBER,), _first),
     "ceil": Function((NUMBER,), _first),
-    "round": Function((NUMBER,), _first),
+    "round": Function((NUMBER, WHOLE), _first, optional=1),
     "sqrt": _number(),
     "exp": _number(),
     "ln": _number(),
@@ -126,19 +150,22 @@ FUNCTIONS: dict[str, Function] = {
     "acos": _number(),
     "atan": _number(),
     "atan2": _number(2),
+    "distance": _number(4),
     "radians": _number(),
     "degrees": _number(),
     # strings
     "lower": Function((TEXT,), _always(STRING)),
     "upper": Function((TEXT,), _always(STRING)),
-    "length": Function((TEXT,), _always(INTEGER)),
+    "length": Function((TEXT_OR_LIST,), _always(INTEGER)),
     "trim": Function((TEXT,), _always(STRING)),
     "substr": Function((TEXT, WHOLE, WHOLE), _always(STRING), optional=1),
     "concat": Function((TEXT,), _always(STRING), variadic=True),
     "replace": Function((TEXT, TEXT, TEXT), _always(STRING)),
-    "contains": Function((TEXT, TEXT), _always(BOOLEAN)),
+    "contains": Function((TEXT_OR_LIST, ANY_KIND), _always(BOOLEAN)),
     "starts_with": Function((TEXT, TEXT), _always(BOOLEAN)),
     "ends_with": Function((TEXT, TEXT), _always(BOOLEAN)),
+    "regexp_matches": Function((TEXT, TEXT), _always(BOOLEAN), literal=wrong_with_regex),
+    "split": Function((TEXT, TEXT), _always(TEXTS), literal=wrong_with_separator),
     # times, in the zone of their column
     "year": _clock(),
     "month": _clock(),
@@ -147,7 +174,12 @@ FUNCTIONS: dict[str, Function] = {
     "hour": _clock(),
     "minute": _clock(),
     "second": _clock(),
+    "quarter": _clock(),
+    "week": _clock(),
+    "day_of_year": _clock(),
+    "epoch": Function((TIME,), _always(FLOAT)),
     "date": Function((TIME,), lambda types: types[0]),
+    "date_trunc": Function((TEXT, TIME), lambda types: types[1], chosen=TRUNCATED),
     # choice
     "coalesce": Function((ANY_KIND,), common_type, variadic=True, same_kind=True),
     "nullif": Function((ANY_KIND, ANY_KIND), lambda types: types[0], same_kind=True),

@@ -26,6 +26,7 @@ from ensue.logic.scope import (
     free,
     has_rounds,
     is_atom,
+    joined,
     last_of_names,
     nullable,
     singles,
@@ -116,7 +117,7 @@ class _Search:
                 return self._all(p)
             case ast.Unless():
                 return self._unless(p)
-            case ast.NotAfter():
+            case ast.NotAfter() | ast.NotBefore():
                 self._part(p.absent)
         body = getattr(p, "body", None)
         found = self.of(body) if isinstance(body, ast.Pattern) else _Live()
@@ -139,7 +140,7 @@ class _Search:
                 return replace(body, types=types)
             case ast.Select(selector=ast.Selector.STRICT):
                 return self.strict(p.body, body)
-            case ast.As() | ast.Select() | ast.Optional() | ast.NotAfter():
+            case ast.As() | ast.Select() | ast.Optional() | ast.NotAfter() | ast.NotBefore():
                 return body
         return _Live()
 
@@ -164,9 +165,8 @@ class _Search:
             return left or right or _Live()
         assert isinstance(left, _Live)
         assert isinstance(right, _Live)
-        directly = isinstance(p, ast.Sequence) and p.contiguous
-        gap = p.gap if isinstance(p, ast.Sequence) else None
-        extent = left.extent.then(right.extent, directly=directly, gap=gap)
+        directly = isinstance(p, ast.Sequence) and p.link is ast.Link.DIRECTLY
+        extent = left.extent.then(right.extent, directly=directly, gap=p.gap)
         for step, other in ((p.left, right), (p.right, left)):
             if nullable(step):
                 extent = extent.or_(other.extent)
@@ -241,8 +241,7 @@ class _Search:
         if isinstance(sides, _Dead):
             return sides
         left, right = sides
-        named = (singles(p.left) & singles(p.right)) - {t.name for t in ast.find(p, ast.Type)}
-        dead = _disagreeing(p, left, right, named, "ALL")
+        dead = _disagreeing(p, left, right, joined(p), "ALL")
         if dead is not None:
             return dead
         needed = left.needed | right.needed
@@ -288,9 +287,9 @@ class _Search:
 
     def _filter(self, p: ast.Filter, body: _Live) -> _Found:
         own, marked = bindings(p.body).keys(), always_marked(p.body)
+        # A conjunct about a set without events holds, and so does one about LASTOF in a first round.
         said = conjuncts_of(p.condition)
-        # A condition about a set without events holds, and so does one about LASTOF in a first round.
-        sure = [c for c in said if not last_of_names(c)] if _chosen(p.condition) & own <= marked else []
+        sure = [c for c in said if not last_of_names(c) and _chosen(c) & own <= marked]
         dead = self._contradicting(body.facts, sure, p)
         kept = (c for c in sure if not aggregates_of(c))  # the same set may have more events further out
         return dead or replace(body, facts=(*body.facts, *kept))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ensue.data.schema import ValueType
 from ensue.errors import Span
 from ensue.language import ast
+from ensue.logic.paths import field_names
 from ensue.logic.scope import attribute_variables, bindings
 from ensue.logic.types import Typing
 
@@ -40,12 +41,9 @@ def outputs(query: ast.Query, typing: Typing) -> tuple[Output, ...]:
 
 
 def _default_name(e: ast.Expression) -> str:
-    match e:
-        case ast.Name():
-            return e.name
-        case ast.Attribute():
-            return f"{e.variable}_{e.name}"
-    return ""
+    if isinstance(e, ast.Name):
+        return e.name
+    return "_".join(field_names(e) or ())
 
 
 def projected(columns: tuple[Output, ...]) -> frozenset[str]:

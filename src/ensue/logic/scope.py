@@ -50,12 +50,12 @@ def bindings(p: ast.Pattern) -> Bindings:
             left, right = bindings(p.left), bindings(p.right)
             return {x: left.get(x, False) or right.get(x, False) for x in {**left, **right}}
         case ast.All():
-            left, right = bindings(p.left), bindings(p.right)
-            return {x: left.get(x, True) and right.get(x, True) for x in {**left, **right}}
+            left, right, both = bindings(p.left), bindings(p.right), joined(p)
+            return {x: s and (x in both or not (x in left and x in right)) for x, s in {**left, **right}.items()}
         case ast.Project():
             inner = bindings(p.body)
             return {x: inner[x] for x in inner if x in p.variables}
-        case ast.Filter() | ast.Within() | ast.Select() | ast.Unless() | ast.NotAfter():
+        case ast.Filter() | ast.Within() | ast.Select() | ast.Unless() | ast.NotAfter() | ast.NotBefore():
             return bindings(p.body)
     raise AssertionError(p)
 
@@ -77,9 +77,31 @@ def always_marked(p: ast.Pattern) -> frozenset[str]:
             return always_marked(p.left) & always_marked(p.right)
         case ast.Project():
             return always_marked(p.body) & set(p.variables)
-        case ast.Iteration() | ast.Filter() | ast.Within() | ast.Select() | ast.Unless() | ast.NotAfter():
+        case ast.Iteration() | ast.Filter() | ast.Within() | ast.Select():
+            return always_marked(p.body)
+        case ast.Unless() | ast.NotAfter() | ast.NotBefore():
             return always_marked(p.body)
     raise AssertionError(p)
+
+
+@lru_cache(maxsize=10_000)
+def named(p: ast.Pattern) -> frozenset[str]:
+    """The variables that `AS` binds in `p`: the names of types are variables that it does not bind."""
+    match p:
+        case ast.As():
+            return named(p.body) | {p.variable}
+        case ast.Project():
+            return named(p.body) & frozenset(p.variables)
+        case ast.NotBetween():
+            return named(p.left) | named(p.right)
+        case ast.Unless() | ast.NotAfter() | ast.NotBefore():
+            return named(p.body)
+    return frozenset[str]().union(*(named(part) for part in ast.children(p) if isinstance(part, ast.Pattern)))
+
+
+def joined(p: ast.All) -> frozenset[str]:
+    """The variables that must mark the same event on both sides of `ALL`: single ones that `AS` names on both."""
+    return singles(p.left) & singles(p.right) & named(p.left) & named(p.right)
 
 
 def singles(p: ast.Pattern) -> frozenset[str]:
@@ -93,7 +115,7 @@ def is_atom(p: ast.Pattern) -> bool:
     match p:
         case ast.Type() | ast.Any():
             return True
-        case ast.As() | ast.Filter() | ast.Within() | ast.Select() | ast.Unless() | ast.NotAfter():
+        case ast.As() | ast.Filter() | ast.Within() | ast.Select() | ast.Unless() | ast.NotAfter() | ast.NotBefore():
             return is_atom(p.body)
         case ast.Or() | ast.And():
             return is_atom(p.left) and is_atom(p.right)
@@ -142,13 +164,16 @@ def parts(p: ast.Pattern) -> Iterator[tuple[ast.Pattern, frozenset[str]]]:
     The absent pattern of UNLESS and of NOT may use the single variables of the patterns around it.
     """
     match p:
-        case ast.Unless() | ast.NotAfter():
+        case ast.Unless() | ast.NotAfter() | ast.NotBefore():
             yield p.body, frozenset()
             yield p.absent, singles(p)
         case ast.NotBetween():
             yield p.left, frozenset()
             yield p.right, frozenset()
             yield p.absent, singles(p)
+        case ast.Iteration(absent=ast.Pattern() as absent):
+            yield p.body, frozenset()
+            yield absent, singles(p.body)
         case _:
             for part in ast.children(p):
                 if isinstance(part, ast.Pattern):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable, Collection, Sequence
 
 import pyarrow as pa
 
@@ -16,11 +17,14 @@ from ensue.data.schema import (
     Schema,
     ValueType,
     is_short_decimal,
+    is_zone,
     timestamp_literal,
+    value_type,
 )
 from ensue.errors import Problem, ProblemKind, did_you_mean, listed
 from ensue.language import ast
-from ensue.language.printer import print_expression
+from ensue.language.printer import print_expression, print_name
+from ensue.logic.cast_types import can_be_cast, has_zone, instead_of_cast, type_of_cast
 from ensue.logic.functions import AGGREGATES, FUNCTIONS, SPECIAL, UNITS, common_type, finest_unit
 
 _LITERALS = {
@@ -39,8 +43,9 @@ _NANOSECONDS = ValueType(Kind.DURATION, pa.duration("ns"))
 class Typing:
     """Infers types and collects type errors. Each query has one instance; `problems` holds all problems found."""
 
-    def __init__(self, schema: Schema | None) -> None:
+    def __init__(self, schema: Schema | None, variables: Collection[str] = ()) -> None:
         self.schema = schema
+        self._variables = variables
         self.problems: list[Problem] = []
 
     def condition(self, e: ast.Expression) -> None:
@@ -55,9 +60,7 @@ class Typing:
             return False
         names = {n.name for n in ast.find(e, ast.Name)}
         names |= {a.name for a in ast.find(e, ast.Attribute)} | {a.name for a in ast.find(e, ast.LastOf)}
-        types = [self.schema.attributes[n].arrow for n in names & self.schema.attributes.keys()]
-        plain = [t.value_type if pa.types.is_dictionary(t) else t for t in types]
-        return any(pa.types.is_decimal(t) and not is_short_decimal(t) for t in plain)
+        return any(_is_long(self.schema.attributes[n].arrow) for n in names & self.schema.attributes.keys())
 
     def infer(self, e: ast.Expression) -> ValueType | None:
         """The type of `e`; None if it is not known."""
@@ -70,6 +73,10 @@ class Typing:
                 return self._attribute(e, e.name, None)
             case ast.Attribute() | ast.LastOf():
                 return self._attribute(e, e.name, e.variable)
+            case ast.Field():
+                return as_operand(self._field(e))
+            case ast.Element():
+                return as_operand(self._element(e))
             case ast.Each():
                 self.condition(e.condition)
                 return BOOLEAN
@@ -102,11 +109,17 @@ class Typing:
                 self._comparable(e, "BETWEEN", (e.operand, e.low, e.high))
                 return BOOLEAN
             case ast.Like():
-                self._expect(e.operand, (Kind.STRING,), "LIKE")
-                self._expect(e.pattern, (Kind.STRING,), "LIKE")
+                self._expect(e.operand, (Kind.STRING,), "ILIKE" if e.any_case else "LIKE")
+                self._expect(e.pattern, (Kind.STRING,), "ILIKE" if e.any_case else "LIKE")
                 return BOOLEAN
             case ast.Call():
                 return self._call(e)
+            case ast.Case():
+                return self._case(e)
+            case ast.Cast():
+                return self._cast(e)
+            case ast.AtTimeZone():
+                return self._at_time_zone(e)
         raise AssertionError(e)
 
     # -- the parts
@@ -117,18 +130,66 @@ class Typing:
     def _attribute(self, where: ast.Node, name: str, variable: str | None) -> ValueType | None:
         if self.schema is None:
             return None
-        if name not in self.schema.attributes:
-            known = self.schema.attributes
+        known = self.schema.attributes
+        if name not in known:
             hint = did_you_mean(name, known) or f"the attributes are {listed(known)}"
             owner = f" of {variable}" if variable else ""
             self.problems.append(Problem(ProblemKind.NAME, f"unknown attribute '{name}'{owner}", where.span, hint))
             return None
-        found = self.schema.attributes[name]
-        if pa.types.is_decimal(found.arrow):
-            return FLOAT  # expressions compute with floats; a column that is selected unchanged keeps its type
-        if pa.types.is_dictionary(found.arrow):
-            return ValueType(found.kind, found.arrow.value_type)
-        return found
+        return as_operand(known[name])
+
+    def _is_variable(self, e: ast.Expression) -> bool:
+        """Whether a bare name inside x[...] can only be that of a variable."""
+        unknown = self.schema is not None and isinstance(e, ast.Name) and e.name not in self.schema.attributes
+        return unknown and isinstance(e, ast.Name) and e.name in self._variables
+
+    def _field(self, e: ast.Field) -> ValueType | None:
+        if self._is_variable(e.of):
+            text = print_expression(e)
+            hint = f"write {print_name(e.name)}, or take {text} out of the brackets"
+            self._refuse(e, f"x[...] takes bare attribute names, not {text}", hint)
+            return None
+        of = self.infer(e.of)
+        if of is None or of.kind is Kind.NULL:
+            return of
+        if not pa.types.is_struct(of.arrow):
+            self._refuse(e, f"{print_expression(e.of)} is of type {of}, so it has no fields", _hint_for_field(e, of))
+            return None
+        names = [f.name for f in of.arrow]
+        if names.count(e.name) != 1:
+            owner = print_expression(e.of)
+            message = f"two fields of {owner} are named '{e.name}'"
+            advice = None
+            if e.name not in names:
+                message = f"unknown field '{e.name}' of {owner}"
+                advice = did_you_mean(e.name, names) or f"the fields are {listed(names)}"
+            self.problems.append(Problem(ProblemKind.NAME, message, e.span, advice))
+            return None
+        return value_type(of.arrow.field(e.name).type)
+
+    def _element(self, e: ast.Element) -> ValueType | None:
+        if self._is_variable(e.of):
+            self._refuse(e, "x[...] cannot be inside another x[...]")
+            return None
+        of, index = self.infer(e.of), self.infer(e.index)
+        if of is None or index is None or of.kind is Kind.NULL:
+            return of
+        text = print_expression(e.of)
+        if pa.types.is_map(of.arrow):
+            key = value_type(of.arrow.key_type)
+            if key.kind not in (Kind.STRING, Kind.INTEGER):
+                self._refuse(e, f"the keys of {text} are of type {key}: only those of strings or integers can be read")
+            elif index.kind not in (key.kind, Kind.NULL):
+                self._refuse(e.index, f"the keys of {text} are of type {key}, but this is of type {index}")
+            return value_type(of.arrow.item_type)
+        if of.kind is not Kind.LIST:
+            self._refuse(e, f"{text} is of type {of}, so it has no elements", _hint_for_element(e, of))
+            return None
+        if index.kind not in (Kind.INTEGER, Kind.NULL):
+            self._refuse(e.index, f"an element of a list has a whole number, but this is of type {index}")
+        elif isinstance(e.index, ast.Literal) and e.index.value == 0:
+            self._refuse(e.index, "elements of a list are counted from 1", f"write {text}[1] for the first one")
+        return value_type(of.arrow.value_type)
 
     def _expect(self, e: ast.Expression, kinds: tuple[Kind, ...], what: str) -> ValueType | None:
         found = self.infer(e)
@@ -138,15 +199,16 @@ class Typing:
             return None
         return found
 
-    def _comparable(self, where: ast.Node, what: str, operands: tuple[ast.Expression, ...]) -> None:
+    def _comparable(
+        self, where: ast.Node, what: str, operands: tuple[ast.Expression, ...], hint: str | None = None
+    ) -> None:
         types = [self.infer(e) for e in operands]
         known = [t for t in types if t is not None and t.kind is not Kind.NULL]
         for left, right in itertools.pairwise(known):
-            if left.kind is Kind.OTHER or right.kind is Kind.OTHER:
+            if left.kind.nested or right.kind.nested:
                 self._refuse(where, f"{what} cannot compare values of type {left} and {right}")
                 return
             if left.kind != right.kind and not (left.kind.numeric and right.kind.numeric):
-                hint = None
                 if {left.kind, right.kind} == {Kind.TIMESTAMP, Kind.STRING}:
                     hint = "write timestamp('2024-01-31 12:00') for an instant"
                 self._refuse(where, f"{what} cannot compare {left} with {right}", hint)
@@ -222,12 +284,87 @@ class Typing:
                 wanted = " or ".join(k for k in Kind if k in function.parameter(i) and k is not Kind.NULL)
                 text = print_expression(argument)
                 self._refuse(argument, f"{e.function} takes a value of type {wanted}, but {text} is of type {found}")
+        if function.chosen:
+            self._choose_word(e, function.chosen)
+        if function.literal is not None:
+            self._check_literal(e, function.literal)
+        if e.function == "contains":
+            self._can_contain(e, types)
         if function.same_kind or e.function == "if":
             self._comparable(e, e.function, e.arguments[1:] if e.function == "if" else e.arguments)
         known_types = [t for t in types if t is not None]
         if len(known_types) < len(types) or len(self.problems) > before:
             return None
         return function.result(known_types)
+
+    def _case(self, e: ast.Case) -> ValueType | None:
+        conditions, results = [c for c, _ in e.branches], [r for _, r in e.branches]
+        if e.operand is not None:
+            for c in conditions:
+                self._comparable(c, "CASE", (e.operand, c))
+        else:
+            for c in conditions:
+                self._expect(c, (Kind.BOOLEAN,), "WHEN")
+        results += [] if e.otherwise is None else [e.otherwise]
+        before = len(self.problems)
+        self._comparable(e, "CASE", tuple(results), "the results of a CASE are of one type: CAST one as the other")
+        types = [self.infer(r) for r in results]
+        known = [t for t in types if t is not None]
+        if len(known) < len(types) or len(self.problems) > before:
+            return None
+        return common_type(known if e.otherwise is not None else [*known, NULL])
+
+    def _cast(self, e: ast.Cast) -> ValueType | None:
+        found = self.infer(e.operand)
+        if found is not None and found.kind is not Kind.NULL and not can_be_cast(found, e.type):
+            text = print_expression(e.operand)
+            with_zone = " with a zone" if has_zone(found) else ""
+            message = f"CAST makes no {e.type} of {text}, which is of type {found}{with_zone}"
+            self._refuse(e, message, instead_of_cast(found, e.type))
+            return None
+        return None if found is None else type_of_cast(found, e.type)
+
+    def _choose_word(self, e: ast.Call, words: tuple[str, ...]) -> None:
+        """The first argument must be one of the words."""
+        word = e.arguments[0]
+        if not (isinstance(word, ast.Literal) and isinstance(word.value, str)):
+            self._refuse(word, f"{e.function} takes one of {listed(map(repr, words), 20)} as its first argument")
+        elif word.value.lower() not in words:
+            hint = did_you_mean(word.value.lower(), words) or f"one of {listed(words, 20)}"
+            self._refuse(word, f"{e.function} knows no '{word.value}'", hint)
+
+    def _check_literal(self, e: ast.Call, wrong: Callable[[str], str | None]) -> None:
+        """The second argument must be a string that is written out."""
+        text = e.arguments[1]
+        if not (isinstance(text, ast.Literal) and isinstance(text.value, str)):
+            self._refuse(text, f"{e.function} takes a literal string as its second argument")
+        elif (problem := wrong(text.value)) is not None:
+            self._refuse(text, problem)
+
+    def _at_time_zone(self, e: ast.AtTimeZone) -> ValueType | None:
+        if not is_zone(e.zone):
+            hint = "zones are named as 'Europe/Madrid', 'UTC' or '+02:00'"
+            self.problems.append(Problem(ProblemKind.NAME, f"unknown time zone '{e.zone}'", e.span, hint))
+            return None
+        found = self._expect(e.operand, (Kind.TIMESTAMP,), "AT TIME ZONE")
+        if found is None or found.kind is Kind.NULL:
+            return found
+        return ValueType(Kind.TIMESTAMP, pa.timestamp(finest_unit((found,)), None if has_zone(found) else e.zone))
+
+    def _can_contain(self, e: ast.Call, types: Sequence[ValueType | None]) -> None:
+        """Texts contain texts, and lists what can be compared with their elements."""
+        of, wanted = types
+        if of is None or wanted is None or of.kind is Kind.NULL or wanted.kind is Kind.NULL:
+            return
+        part = as_operand(value_type(of.arrow.value_type)) if of.kind is Kind.LIST else STRING
+        assert part is not None
+        if part.kind.nested or (part.kind is not wanted.kind and not (part.kind.numeric and wanted.kind.numeric)):
+            what = f"elements of type {part}" if of.kind is Kind.LIST else "a value of type string"
+            text = print_expression(e.arguments[1])
+            if part.kind.nested:
+                self._refuse(e, f"contains cannot compare {what}")
+            else:
+                self._refuse(e.arguments[1], f"contains looks for {what} here, but {text} is of type {wanted}")
 
     def _timestamp(self, e: ast.Call) -> ValueType | None:
         match e.arguments:
@@ -256,7 +393,7 @@ class Typing:
         if e.function in ("sum", "avg") and not found.kind.numeric and found.kind is not Kind.NULL:
             self._refuse(e, f"{e.function} takes numbers, but {print_expression(argument)} is of type {found}")
             return None
-        if e.function in ("min", "max") and found.kind is Kind.OTHER:
+        if e.function in ("min", "max") and found.kind.nested:
             self._refuse(e, f"{e.function} cannot order values of type {found}")
             return None
         if isinstance(argument, ast.Attribute) and self.schema is not None and e.function not in ("sum", "avg"):
@@ -268,8 +405,41 @@ class Typing:
             case "sum":
                 return INTEGER if found.kind is Kind.INTEGER else FLOAT
             case "collect":
-                return ValueType(Kind.OTHER, pa.list_(found.arrow))
+                return ValueType(Kind.LIST, pa.list_(found.arrow))
         return found
+
+
+def as_operand(found: ValueType | None) -> ValueType | None:
+    """The type as expressions compute with it: a column that is selected unchanged keeps its own."""
+    if found is not None and pa.types.is_decimal(found.arrow):
+        return FLOAT
+    if found is not None and pa.types.is_dictionary(found.arrow):
+        return ValueType(found.kind, found.arrow.value_type)
+    return found
+
+
+def _hint_for_field(e: ast.Field, of: ValueType) -> str | None:
+    text = print_expression(e.of)
+    if pa.types.is_map(of.arrow):
+        return f"write {text}['{e.name}'] for the value of a key"
+    return f"write {text}[1].{print_name(e.name)} for a field of its first element" if of.kind is Kind.LIST else None
+
+
+def _hint_for_element(e: ast.Element, of: ValueType) -> str | None:
+    text = print_expression(e.of)
+    if pa.types.is_struct(of.arrow):
+        named = e.index.value if isinstance(e.index, ast.Literal) else None
+        return f"write {text}.{print_name(named if isinstance(named, str) else of.arrow.field(0).name)} for a field"
+    return f"write substr({text}, 1, 1) for the first character" if of.kind is Kind.STRING else None
+
+
+def _is_long(arrow: pa.DataType) -> bool:
+    """Whether the type is, or holds, decimals with more digits than a float can represent."""
+    if pa.types.is_decimal(arrow):
+        return not is_short_decimal(arrow)
+    if pa.types.is_dictionary(arrow):
+        return _is_long(arrow.value_type)
+    return any(_is_long(arrow.field(i).type) for i in range(arrow.num_fields))
 
 
 def _zone(type_: ValueType) -> str | None:

@@ -55,7 +55,7 @@ def peel_windows(p: ast.Pattern) -> tuple[ast.Pattern, Window]:
         else:
             whole = whole.and_(Window(time=p.window.high))
         p = p.body
-    if isinstance(p, ast.NotAfter):  # its complex events are those of its body
+    if isinstance(p, ast.NotAfter | ast.NotBefore):  # its complex events are those of its body
         whole = whole.and_(_ONE_EVENT if is_atom(p.body) else peel_windows(p.body)[1])
     return p, whole
 
@@ -90,7 +90,7 @@ def _longest(p: ast.Pattern) -> Fraction | None:
         case ast.Within(window=ast.Interval() as interval) if interval.high is not None:
             inner, own = _longest(p.body), interval.high.duration.nanoseconds()
             return own if inner is None else min(inner, own)
-        case ast.Sequence():
+        case ast.Sequence() | ast.NotBetween():
             return _sum(_longest(p.left), _longest_gap(p.gap), _longest(p.right))
         case ast.Iteration() if p.high is not None:
             body, gap = _longest(p.body), _longest_gap(p.gap)
@@ -102,9 +102,22 @@ def _longest(p: ast.Pattern) -> Fraction | None:
             return None if left is None or right is None else max(left, right)
         case ast.And():
             return min((x for x in (_longest(p.left), _longest(p.right)) if x is not None), default=None)
-        case ast.As() | ast.Filter() | ast.Within() | ast.Optional() | ast.Unless() | ast.Select() | ast.Project():
+        case ast.As() | ast.Filter() | ast.Within() | ast.Optional() | ast.Select() | ast.Project():
+            return _longest(p.body)
+        case ast.Unless() | ast.NotBefore():
             return _longest(p.body)
     return None
+
+
+def time_before(p: ast.Pattern, tick: int | None) -> int | None:
+    """How long before a match an absence at the front of the pattern looks, in ticks; None means without bound.
+
+    >>> from ensue.language.parser import parse_pattern
+    >>> time_before(parse_pattern("NOT A WITHIN [< 2 s] ; B"), 1_000_000_000), time_before(parse_pattern("B"), 1)
+    (1, 0)
+    """
+    absence = next(ast.find(p, ast.NotBefore), None)
+    return 0 if absence is None else Window(time=absence.deadline.high).ticks(tick)
 
 
 def _longest_gap(gap: ast.Interval | None) -> Fraction | None:

@@ -66,6 +66,8 @@ def _is_simple(p: ast.Pattern, names: Names, shown: Names | None) -> bool:
             return _is_simple(p.body, _NONE, None if shown is not None and p.variable in shown else shown)
         case ast.Filter() if len(variables_of(p.condition)) > 1:
             return False
+        case ast.Iteration() if p.absent is not None and is_timed(p.absent):
+            return False
         case ast.Within(window=ast.EventCount()) | ast.Filter() | ast.Optional() | ast.Iteration():
             return _is_simple(p.body, names, shown)
         case ast.Select(selector=ast.Selector.STRICT):

@@ -14,7 +14,8 @@ from ensue.logic.outputs import attributes_shown, attributes_used
 from ensue.logic.window import Window, peel_windows
 from ensue.plan.from_query import plan_query
 from ensue.plan.plan import Plan
-from ensue.rewrite import RULES, UNTIED, RewriteStep, rewrite
+from ensue.rewrite import RULES, UNTIED, QueryParts, RewriteStep, rewrite
+from ensue.rewrite.spell_out_next import spell_out_next
 from ensue.rewrite.tie_equalities import tied
 
 #: What a user may ask for. `auto` is the automaton engine if it can evaluate the query, and otherwise the reference.
@@ -89,8 +90,14 @@ def choose(checked: Checked, engine: str = "auto", *, tying: bool = True) -> Cho
         return Choice(checked, checked, None, "it was asked for")  # the meaning as it is written, with no rewriting
     steps = rewrite(checked, RULES if tying else UNTIED)
     try:
-        return Choice(checked, tied(checked), plan_query(steps[-1].parts), "", steps)
+        return Choice(checked, _tied(checked), plan_query(steps[-1].parts), "", steps)
     except QueryError as e:
         if engine == "automaton" or any(p.kind is not ProblemKind.UNSUPPORTED for p in e.problems):
             raise
-        return Choice(checked, tied(checked), None, e.problems[0].message)
+        return Choice(checked, _tied(checked), None, e.problems[0].message)
+
+
+def _tied(checked: Checked) -> Checked:
+    """The query with the partitions that its equalities are, for the reference and for sharing out its work."""
+    parts = QueryParts(checked)
+    return tied(parts.with_pattern(spell_out_next(parts.pattern)).checked)

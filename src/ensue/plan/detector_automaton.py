@@ -6,6 +6,7 @@ from ensue.automata.build import within_time
 from ensue.automata.deterministic import DeterministicAutomaton
 from ensue.automata.liveness import pruned, with_shared_registers
 from ensue.automata.model import TooLarge
+from ensue.automata.predicates import LatestStart
 from ensue.automata.registers import Store
 from ensue.automata.windowed_determinisation import NotBounded, construct
 from ensue.errors import EngineError, ProblemKind, QueryError, counted
@@ -57,6 +58,8 @@ def _not_made(plan: Plan) -> str:
     """Why the plan has no deterministic automaton, in words."""
     if plan.absence is not None:
         return "an absence with a deadline is decided when time has passed the deadline, not when a match ends"
+    if any(isinstance(m, LatestStart) for m in plan.machines):
+        return "an absence before a pattern depends on how long ago something was"
     if plan.machines:
         return "a selector inside the pattern depends on all events before"
     if plan.decided_last:

@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from ensue.automata.predicates import Guard, Machine, Predicate, Test
+from ensue.automata.predicates import Guard, LatestStart, Past, Predicate, Test
 from ensue.automata.registers import Actions
 from ensue.language import ast
 from ensue.language.printer import print_expression, print_interval
@@ -78,7 +78,10 @@ def _predicate(p: Predicate) -> list[str]:
     return [type(p).__name__, str(p)]
 
 
-def _machine(machine: Machine) -> list[Any]:
+def _machine(machine: Past) -> list[Any]:
+    if isinstance(machine, LatestStart):
+        moves = [[source, _guard(guard), target] for source, guard, target in machine.moves]
+        return [machine.name, print_interval(machine.deadline), machine.size, sorted(machine.finals), moves]
     steps = [[[_guard(guard), target] for guard, target in steps] for steps in machine.steps]
     return [machine.name, machine.states, steps]
 

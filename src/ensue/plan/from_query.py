@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from ensue.automata.build import Unsupported, build, project, select_, strict
+from ensue.automata.build import Unsupported, build, not_before, project, select_, strict
 from ensue.automata.liveness import pruned, with_shared_registers
 from ensue.automata.model import NO_MARKS, Automaton, TooLarge
 from ensue.data.schema import Kind, Schema
@@ -14,14 +14,14 @@ from ensue.language import ast
 from ensue.language.printer import print_pattern
 from ensue.logic.check import Checked
 from ensue.logic.outputs import projected
-from ensue.logic.scope import names_in
+from ensue.logic.scope import free, names_in
 from ensue.logic.types import Typing
 from ensue.logic.window import bounded
 from ensue.plan.absence import absence_of
 from ensue.plan.automaton_spec import NO_WINDOW, AutomatonSpec
 from ensue.plan.from_automaton import plan_automaton
 from ensue.plan.plan import Plan
-from ensue.rewrite import RULES, QueryParts, Rule, rewrite
+from ensue.rewrite import RULES, QueryParts, Rule, rewrite, rewrite_pattern
 
 #: The selectors that compare complex events with each other.
 _CHOOSING = (ast.Selector.NEXT, ast.Selector.LAST, ast.Selector.MAX)
@@ -47,8 +47,11 @@ def automaton_of(parts: QueryParts) -> AutomatonSpec:
     """The automaton of a rewritten query, with what is decided outside of it; raises Unsupported with the part."""
     query, schema = parts.query, parts.checked.schema
     absence = None if parts.absence is None else absence_of(parts.absence, query.consume)
-    window = bounded(parts.window, parts.pattern)
+    whole = parts.pattern if parts.before is None else replace(parts.before, body=parts.pattern)
+    window = bounded(parts.window, whole)
     built = pruned(with_shared_registers(build(parts.pattern), _is_float(schema)))
+    if parts.before is not None:
+        built = _preceded(built, parts.before)
     chosen = _chosen(parts, built, limited=window != NO_WINDOW or query.consume is not ast.Consume.NONE)
     # The items project: determinisation then reports once what agrees on the variables that they use.
     shown = projected(parts.checked.outputs)
@@ -71,6 +74,17 @@ def automaton_of(parts: QueryParts) -> AutomatonSpec:
         chooses_judged=chosen.judged,
         absence=absence,
     )
+
+
+def _preceded(built: Automaton, before: ast.NotBefore) -> Automaton:
+    """The automaton whose runs start only where the absent pattern has not come before."""
+    if free(before.absent):
+        why = "an absence before a pattern that uses its events, unless equalities tie it to all of them"
+        raise Unsupported(before, why)
+    absent = pruned(build(rewrite_pattern(before.absent)))
+    if absent.registers:
+        raise Unsupported(before.absent, "a comparison of events, or of their times, in an absence before a pattern")
+    return not_before.construct(built, absent, before.deadline, print_pattern(before.absent))
 
 
 def _is_float(schema: Schema | None) -> Callable[[ast.Expression], bool]:

@@ -9,7 +9,7 @@ from ensue.automata.ambiguity import is_ambiguous
 from ensue.automata.build.project import HIDDEN
 from ensue.automata.formula import Formula, formula_of, kind_of
 from ensue.automata.model import Automaton, Marks
-from ensue.automata.predicates import Machine, Predicate, machines_of, predicates_of
+from ensue.automata.predicates import Past, Predicate, machines_of, predicates_of
 from ensue.automata.registers import NO_ACTIONS, Actions, Check, Holds, Register, Store, formulas_of
 from ensue.data.schema import Kind
 from ensue.language import ast
@@ -45,7 +45,7 @@ class Plan(AutomatonSpec):
         return predicates_of(t.guard for t in self.automaton.transitions)
 
     @cached_property
-    def machines(self) -> list[Machine]:
+    def machines(self) -> list[Past]:
         """What tells of the events before an event: those that others ask come first."""
         return machines_of(self.predicates)
 

@@ -9,22 +9,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ensue.automata.predicates import Test
+from ensue.automata.predicates import LatestStart, Machine, Test
 from ensue.language import ast
-from ensue.logic.window import looks_back, reaches_back, steps_back
+from ensue.logic.window import Window, looks_back, reaches_back, steps_back, time_before
 from ensue.plan.choice import Choice
 from ensue.plan.plan import Plan
 
 
 @dataclass(frozen=True)
 class Reach:
-    """So many events at most, so many ticks at most, and so many events more that these look back to.
+    """So many events at most, so many ticks at most, and what is looked at before these: so many ticks and events more.
 
     `because` says why nothing bounds it, so that the stream cannot be cut; it is empty where it can.
     """
 
     events: int | None = None
     ticks: int | None = None
+    ticks_before: int = 0
     looked_back: int = 0
     because: str = ""
 
@@ -35,11 +36,13 @@ _LOOKS_BACK = "PREV looks back to events before the window"
 
 def reach_of(choice: Choice, tick: int | None) -> Reach:
     """The reach of a query in a stream of all its events, whatever their keys."""
-    plan, ticks = choice.plan, choice.window.ticks(tick)
+    plan, ticks, before = choice.plan, choice.window.ticks(tick), _ticks_before(choice, tick)
+    if before is None:
+        return Reach(because=_NO_WINDOW)
     if plan is None:
         because = reaches_back(choice.evaluated.query) or ("" if ticks is not None else _NO_WINDOW)
-        return Reach(ticks=ticks, because=because)
-    if plan.consume is not ast.Consume.NONE or plan.machines:
+        return Reach(ticks=ticks, ticks_before=before, because=because)
+    if plan.consume is not ast.Consume.NONE or any(isinstance(m, Machine) for m in plan.machines):
         return Reach(because=reaches_back(choice.checked.query) or "a selector compares with events before the window")
     looked_back = _looked_back(plan)
     # The events of one key can be any distance apart in the stream, so that a number of them bounds nothing there.
@@ -47,7 +50,17 @@ def reach_of(choice: Choice, tick: int | None) -> Reach:
     events = None if by_key else plan.window.events
     if by_key and looked_back:
         return Reach(because=_LOOKS_BACK)
-    return Reach(events, ticks, looked_back, "" if ticks is not None or events is not None else _NO_WINDOW)
+    because = "" if ticks is not None or events is not None else _NO_WINDOW
+    return Reach(events, ticks, before, looked_back, because)
+
+
+def _ticks_before(choice: Choice, tick: int | None) -> int | None:
+    """How long before a match something absent may have started; None means without bound."""
+    if choice.plan is None:
+        return time_before(choice.checked.query.pattern, tick)
+    deadlines = [m.deadline for m in choice.plan.machines if isinstance(m, LatestStart)]
+    ticks = [Window(time=d.high).ticks(tick) for d in deadlines]
+    return None if None in ticks else max((t for t in ticks if t is not None), default=0)
 
 
 def reach_in_time(choice: Choice, tick: int | None) -> Reach:
@@ -64,5 +77,6 @@ def reach_in_time(choice: Choice, tick: int | None) -> Reach:
 
 def _looked_back(plan: Plan) -> int:
     """How many events back the conditions of the automaton look."""
-    calls = [c for p in plan.predicates if isinstance(p, Test) for c in ast.find(p.expression, ast.Call)]
+    asked = [*plan.predicates, *(p for m in plan.machines for p in m.predicates)]
+    calls = [c for p in asked if isinstance(p, Test) for c in ast.find(p.expression, ast.Call)]
     return max((steps_back(c) for c in calls if c.function == "prev"), default=0)

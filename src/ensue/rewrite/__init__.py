@@ -13,6 +13,7 @@ from ensue.rewrite.merge_prefixes import merge_prefixes
 from ensue.rewrite.move_relations import move_relations
 from ensue.rewrite.push_filters import push_filters
 from ensue.rewrite.query_parts import QueryParts
+from ensue.rewrite.spell_out_next import spell_out_next
 from ensue.rewrite.split_filters import split_filters
 from ensue.rewrite.take_out_absence import take_out_absence
 from ensue.rewrite.take_out_selector import take_out_selector
@@ -63,6 +64,7 @@ PATTERN_RULES: tuple[PatternRule, ...] = (split_filters, drop_dead, push_filters
 
 #: In this order, each once.
 RULES: tuple[Rule, ...] = (
+    Rule("spell out next", _on_query(spell_out_next), needed=True),
     Rule("tie by equality", tie_equalities),
     Rule("take out the absence", take_out_absence, needed=True),
     Rule("move relations", move_relations, needed=True),

@@ -24,7 +24,7 @@ def _merge(left: ast.Pattern, right: ast.Pattern, here: ast.Or) -> ast.Pattern:
     if left == right:
         return left
     match left, right:
-        case ast.Sequence(), ast.Sequence() if (left.contiguous, left.gap) == (right.contiguous, right.gap):
+        case ast.Sequence(), ast.Sequence() if (left.link, left.gap) == (right.link, right.gap):
             # Beside OR a step that may be left out could no longer be.
             if left.left == right.left and not nullable(left.right) and not nullable(right.right):
                 return dataclasses.replace(left, right=_merge(left.right, right.right, here))

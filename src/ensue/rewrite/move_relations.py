@@ -15,7 +15,7 @@ from functools import partial
 from ensue.data.schema import Schema
 from ensue.language import ast
 from ensue.logic.classify import conjuncts_of
-from ensue.logic.comparisons import can_be_split, comparison, is_plain, with_conjuncts
+from ensue.logic.comparisons import comparison, is_plain, with_conjuncts
 from ensue.logic.scope import (
     aggregates_of,
     always_marked,
@@ -101,7 +101,7 @@ def _from_filter(
 ) -> tuple[ast.Pattern, Conditions]:
     """`body` is that of the filter without what was taken out of it."""
     own = bindings(p.body).keys()
-    conjuncts = conjuncts_of(p.condition) if can_be_split(p) else [p.condition]
+    conjuncts = conjuncts_of(p.condition)
     related = tuple(c for c in conjuncts if _relates(c) and _own(c, p.body))
     settled = [c for c in related if variables_of(c) <= own and comparison(c, schema) is not None]
     leaving = tuple(c for c in related if c not in settled)

@@ -19,6 +19,7 @@ class QueryParts:
     checked: Checked  # its pattern is what is left, and its partition has the keys that equalities tie
     counts_all: bool = False  # whether a window in events counts those of all keys: where the keys are not the user's
     absence: ast.NotAfter | None = None  # what must not follow a match, as it stood in the pattern
+    before: ast.NotBefore | None = None  # what must not come before a match
     related: Conditions = ()
     selector: ast.Selector | None = None  # it stood around the whole pattern: it chooses before conditions are judged
     windows: tuple[ast.EventCount | ast.Interval, ...] = ()  # the upper bounds of the whole, from the outermost inwards

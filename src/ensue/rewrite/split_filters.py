@@ -1,14 +1,9 @@
-"""`p FILTER f AND g` is `p FILTER f FILTER g`: conditions that can go different ways are told apart.
-
-A filter holds as a whole where one of its variables marks nothing, so this is so only where that cannot tell the
-two apart: all variables mark something, or both conditions speak of the same ones.
-"""
+"""`p FILTER f AND g` is `p FILTER f FILTER g`: each conjunct can then move its own way."""
 
 from __future__ import annotations
 
 from ensue.language import ast
 from ensue.logic.classify import conjuncts_of
-from ensue.logic.scope import always_marked, chosen_variables
 from ensue.rewrite.bottom_up import bottom_up
 
 
@@ -27,10 +22,6 @@ def _split(p: ast.Pattern) -> ast.Pattern:
     if not isinstance(p, ast.Filter):
         return p
     result = p.body
-    conjuncts = conjuncts_of(p.condition)
-    chosen = chosen_variables(p.condition)
-    if not chosen <= always_marked(p.body) and any(chosen_variables(c) != chosen for c in conjuncts):
-        return p
-    for conjunct in conjuncts:
+    for conjunct in conjuncts_of(p.condition):
         result = ast.Filter(result, conjunct, span=p.span)
     return result

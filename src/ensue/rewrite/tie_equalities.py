@@ -12,7 +12,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 
-from ensue.data.schema import Kind
 from ensue.language import ast
 from ensue.logic.check import Checked
 from ensue.logic.classify import conjuncts_of
@@ -59,7 +58,7 @@ def tied(checked: Checked, *, counting: bool = False) -> Checked:
     named = dict.fromkeys(a for a, _ in [*equalities, *(e for es in absent for e in es)])
     attributes = [a for a in named if _ties_all(core, a, equalities, absent)]
     if checked.schema is not None:  # nested values can be compared, but are no keys
-        attributes = [a for a in attributes if checked.schema.attributes[a].kind is not Kind.OTHER]
+        attributes = [a for a in attributes if not checked.schema.attributes[a].kind.nested]
     if not attributes:
         return checked
     old = {k.attribute for k in query.partition}
@@ -102,7 +101,7 @@ def _concerns_its_own_events(node: ast.Node) -> bool:
     """Whether a node says nothing of events that are not in the complex event."""
     match node:
         case ast.Sequence() | ast.Iteration():
-            return not node.contiguous
+            return node.link is ast.Link.THEN
         case ast.Select() | ast.EventCount():
             return False
         case ast.Call():
@@ -111,8 +110,9 @@ def _concerns_its_own_events(node: ast.Node) -> bool:
 
 
 def _absent_in(core: ast.Pattern) -> list[ast.Pattern]:
-    """What must not come between, or after."""
-    return [p.absent for p in ast.walk(core) if isinstance(p, ast.NotBetween | ast.Unless | ast.NotAfter)]
+    """What must not come between, after or before."""
+    absences = ast.Absence | ast.Iteration
+    return [p.absent for p in ast.walk(core) if isinstance(p, absences) and p.absent is not None]
 
 
 def _equalities(filters: list[ast.Filter]) -> list[Equality]:
@@ -167,7 +167,9 @@ def _covered(p: ast.Pattern, variables: frozenset[str]) -> bool:
             # AS marks what its pattern marks: an ANY inside a longer pattern is not among that.
             marks_all = is_atom(p.body) or not any(ast.find(p.body, ast.Any))
             return (p.variable in variables and marks_all) or _covered(p.body, variables)
-        case ast.Filter() | ast.Within() | ast.Iteration() | ast.Optional() | ast.Unless() | ast.NotAfter():
+        case ast.Filter() | ast.Within() | ast.Iteration() | ast.Optional():
+            return _covered(p.body, variables)
+        case ast.Unless() | ast.NotAfter() | ast.NotBefore():
             return _covered(p.body, variables)
         case ast.Sequence() | ast.Or() | ast.And() | ast.All() | ast.NotBetween():
             return _covered(p.left, variables) and _covered(p.right, variables)
@@ -181,7 +183,7 @@ def _in_absent(p: ast.Pattern, attributes: frozenset[str], known: frozenset[str]
         for f in dataclasses.fields(p)
         if isinstance(value := getattr(p, f.name), ast.Pattern)
     }
-    if isinstance(p, ast.NotBetween | ast.Unless | ast.NotAfter):
+    if isinstance(p, ast.Absence | ast.Iteration) and p.absent is not None:
         tying = frozenset(e for e in _with_others(p.absent, known) if e[0] in attributes)
         parts["absent"] = _without(p.absent, tying)
     return dataclasses.replace(p, **parts) if parts else p  # type: ignore[arg-type]

@@ -14,6 +14,7 @@ from pyspark.sql import types as T
 from ensue.data.budget import Budget, Large
 from ensue.engines.whole_tables import Work, evaluate_in_batches
 from ensue.results.matches import Matches
+from ensue.spark.bucket_count import BucketCount
 from ensue.spark.crossing import compacted
 from ensue.spark.layout import Layout, Slices
 from ensue.spark.packing import PACKED, Batches, Packer, gathered, unpacked
@@ -30,7 +31,7 @@ def run_batch(travelling: DataFrame, layout: Layout, recipe: Recipe, result: T.S
     """The matches of the travelling columns."""
     if layout.slices is not None:
         buckets = int(travelling.sparkSession.conf.get("spark.sql.shuffle.partitions", "200") or 200)
-        packed = compacted(travelling).mapInArrow(Packer(buckets, layout.slices), PACKED)
+        packed = compacted(travelling).mapInArrow(Packer(BucketCount(buckets, 0), layout.slices), PACKED)
         return packed.repartition("bucket").mapInArrow(EvaluateSlices(recipe.by_slice, recipe, layout.slices), result)
     came = travelling.withColumn(_CAME, F.monotonically_increasing_id())
     shared = came.repartition(1) if layout.one_task else came.repartition(*map(travelling_name, layout.keys))

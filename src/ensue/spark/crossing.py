@@ -13,6 +13,7 @@ from pyspark.sql import types as T
 
 from ensue.data.events import integers, numbers, one_chunk
 from ensue.spark.recipe import HASH, TIME, WORD
+from ensue.spark.type_mapping import in_zone
 
 #: The time in microseconds; and one column with the hash of the keys in the upper half and the word in the lower half.
 _MICROS, _HASH_AND_WORD = "__ensue_micros", "__ensue_hash_and_word"
@@ -41,19 +42,5 @@ def restored(table: pa.Table) -> pa.Table:
         table = table.drop_columns([_HASH_AND_WORD])
         table = table.append_column(WORD, integers(both & (1 << _HALF) - 1).cast(pa.int32()))
         table = table.append_column(HASH, integers(both >> _HALF).cast(pa.int32()))
-    schema = pa.schema([f.with_type(_in_utc(f.type)) for f in table.schema])
+    schema = in_zone(table.schema, "UTC")
     return table if schema.equals(table.schema) else table.cast(schema)
-
-
-def _in_utc(type_: pa.DataType) -> pa.DataType:
-    is_ = pa.types
-    if is_.is_timestamp(type_) and type_.tz is not None:
-        return pa.timestamp(type_.unit, "UTC")
-    if is_.is_list(type_):
-        return pa.list_(type_.value_field.with_type(_in_utc(type_.value_type)))
-    if is_.is_struct(type_):
-        return pa.struct([f.with_type(_in_utc(f.type)) for f in type_])
-    if is_.is_map(type_):
-        key, item = type_.key_field, type_.item_field
-        return pa.map_(key.with_type(_in_utc(key.type)), item.with_type(_in_utc(item.type)))
-    return type_

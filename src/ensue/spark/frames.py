@@ -12,13 +12,13 @@ from pyspark.sql import types as T
 
 from ensue.data.reading import check_column, check_reading, events_by_stream, nanoseconds_of_a_step, no_time_type
 from ensue.data.schema import Schema
-from ensue.errors import DataError, listed
-from ensue.spark.type_mapping import arrow_schema
+from ensue.errors import DataError
+from ensue.spark.chaining import WATERMARK, has_second_watermark, is_told_later
+from ensue.spark.plain_columns import OWN, quoted, with_plain_columns
+from ensue.spark.type_mapping import arrow_schema, in_zone
 
-#: The metadata of the time column in which Spark keeps the delay of a watermark.
-_WATERMARK = "spark.watermarkDelayMs"
 #: The column that holds the types of the events of several merged streams.
-STREAM_TYPE = "__ensue_stream"
+STREAM_TYPE = f"{OWN}stream"
 
 
 #: The user's events: a DataFrame, or one for each stream in FROM.
@@ -51,34 +51,35 @@ class EventFrame:
         return F.lit(self.stream) if self.type is None else F.col(quoted(self.type))
 
 
-def quoted(name: str) -> str:
-    """A column's name in backticks, as Spark reads names with any characters."""
-    return "`" + name.replace("`", "``") + "`"
-
-
 def read_frames(
     events: Frames,
     streams: tuple[str, ...],
+    used: frozenset[str] | None,
     *,
     time: str | None = "time",
     type: str | None = None,
     unit: str | None = None,
     tiebreak: str | None = None,
 ) -> EventFrame:
-    """The events of a query's streams; raises DataError before any job runs."""
+    """The events of a query's streams; raises DataError before any job runs.
+
+    `used` are the columns that the query itself needs, None means all.
+    """
     check_reading(time=time, type=type, unit=unit, tiebreak=tiebreak)
     if time is None:
         raise DataError("a DataFrame has no order of its own: name the time column with time='...'")
-    given: dict[str, DataFrame] = events_by_stream(events, streams)
+    if used is not None:
+        used = used.union(c for c in (time, type or "type", tiebreak) if c is not None)
+    given = {name: with_plain_columns(f, used) for name, f in events_by_stream(events, streams).items()}
     frame = given[streams[0]] if len(given) == 1 else _merged(given, type)
     attributes = tuple(c for c in frame.columns if c != STREAM_TYPE)
-    if len(set(attributes)) < len(attributes):
-        raise DataError(
-            f"the events have two columns named {listed({c for c in attributes if attributes.count(c) > 1})}"
-        )
     check_column(attributes, time, "time")
     if tiebreak is not None:
         check_column(attributes, tiebreak, "tie-break")
+        if isinstance(frame.schema[tiebreak].dataType, T.ArrayType | T.MapType | T.StructType | T.VariantType):
+            raise DataError(
+                f"the tie-break column '{tiebreak}' is of type {_named(frame, tiebreak)}, which has no order"
+            )
     if len(given) > 1:
         type = STREAM_TYPE
     elif type is not None or "type" in attributes:
@@ -127,7 +128,18 @@ def check_stream(events: EventFrame) -> None:
     if not isinstance(field.dataType, T.TimestampType):
         found = _named(events.frame, events.time)
         raise DataError(f"on a stream the time column must be a timestamp; '{events.time}' is of type {found}")
-    if _WATERMARK not in field.metadata:
+    if is_told_later(field):
+        raise DataError(
+            f"'{events.time}' is the end of matches that are reported later, when their deadline has passed: on a "
+            "stream it cannot be the time column of another query. Write the matches to a table, and read that as a "
+            "stream"
+        )
+    if has_second_watermark(field):
+        raise DataError(
+            f"'{events.time}' of a stream of matches has a watermark already: leave withWatermark out. A second "
+            "watermark would wait for matches, which wait for the watermark"
+        )
+    if WATERMARK not in field.metadata:
         raise DataError(
             f"the stream has no watermark on '{events.time}': without one, the order of events is never final. Add\n"
             f'  df.withWatermark("{events.time}", "10 seconds")\n'
@@ -159,9 +171,9 @@ def final_after(events: EventFrame) -> int:
         plan = plan.children().head()
     if watermarks != 1:
         raise DataError(f"alone=True: the stream has {watermarks} watermarks")
-    return int(events.frame.schema[events.time].metadata[_WATERMARK])
+    return int(events.frame.schema[events.time].metadata[WATERMARK])
 
 
-def as_schema(events: EventFrame) -> Schema:
-    """The schema of the events, for the checks of a query."""
-    return Schema.of(events.schema)
+def as_schema(events: EventFrame, zone: str) -> Schema:
+    """The schema of the events, for the checks of a query; times are shown in this zone."""
+    return Schema.of(in_zone(events.schema, zone))

@@ -59,4 +59,5 @@ def batch_layout(choice: Choice, tick: int | None) -> Layout:
     if reach.ticks is None or tick is None:
         return Layout(keys, None, reach.because)
     windows = _WINDOWS_A_SLICE_WITH_KEYS if keys else _WINDOWS_A_SLICE
-    return Layout(keys, Slices(max(windows * reach.ticks, _SHORTEST // tick, 1), reach.ticks), "")
+    ticks = reach.ticks + reach.ticks_before
+    return Layout(keys, Slices(max(windows * ticks, _SHORTEST // tick, 1), ticks), "")

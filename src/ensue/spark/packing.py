@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from ensue.data.arrow_bytes import table_bytes, table_of
 from ensue.data.events import as_integers
+from ensue.spark.bucket_count import BucketCount
 from ensue.spark.crossing import restored
 from ensue.spark.layout import Slices
 from ensue.spark.recipe import HASH, SLICE, TIME
@@ -46,21 +47,28 @@ def gathered(batches: Iterable[pa.RecordBatch], rows: int = _ROWS) -> Iterator[p
 
 @dataclass(frozen=True)
 class Packer:
-    """`mapInArrow` function: packs rows into blobs. An event near the end of a slice also goes into the next one."""
+    """`mapInArrow` function: packs rows into blobs. An event near the end of a slice also goes into the next one.
 
-    buckets: int
+    With `of_stream`, one task also sends a blob without rows, to the bucket that knows what the checkpoint is for.
+    """
+
+    buckets: BucketCount
     slices: Slices | None = None
+    of_stream: bool = False
 
     def __call__(self, batches: Batches) -> Batches:
         from pyspark import TaskContext
 
         context = TaskContext.get()
-        place = (context.partitionId() if context else 0) << 32
+        task = context.partitionId() if context else 0
+        place, buckets_in_all = task << 32, self.buckets.in_task()
+        if self.of_stream and task == 0:
+            yield pa.RecordBatch.from_pylist([{"bucket": IDENTITY, "place": place, "rows": None}], _SCHEMA)
         for table in gathered(batches):
-            table, buckets = self._shared_out(table)
+            table, buckets = self._shared_out(table, buckets_in_all)
             blobs = []
             # NumPy sorts 16-bit numbers with a radix sort, which is several times as fast as for longer numbers.
-            order = np.argsort(buckets.astype(np.uint16) if self.buckets <= 1 << 16 else buckets, kind="stable")
+            order = np.argsort(buckets.astype(np.uint16) if buckets_in_all <= 1 << 16 else buckets, kind="stable")
             sorted_table, sorted_buckets = table.take(pa.array(order)), buckets[order]
             cuts = [0, *(np.flatnonzero(np.diff(sorted_buckets)) + 1).tolist(), len(sorted_buckets)]
             for first, last in itertools.pairwise(cuts):
@@ -70,21 +78,21 @@ class Packer:
             place += 1
             yield pa.RecordBatch.from_pylist(blobs, _SCHEMA)
 
-    def _shared_out(self, table: pa.Table) -> tuple[pa.Table, Buckets]:
+    def _shared_out(self, table: pa.Table, buckets: int) -> tuple[pa.Table, Buckets]:
         """The rows, with their slice if there are slices, and the bucket of each row."""
         hashes = np.zeros(len(table), dtype=np.int64)
         if HASH in table.column_names:
             hashes = table.column(HASH).to_numpy().astype(np.int64)
             table = table.drop_columns([HASH])
         if self.slices is None:
-            return table, hashes % self.buckets
+            return table, hashes % buckets
         first, last = slice_range(as_integers(table.column(TIME)), self.slices)
         twice = np.flatnonzero(last > first)
         numbers = np.concatenate([first, last[twice]])
         if len(twice):
             table = pa.concat_tables([table, table.take(pa.array(twice))])
             hashes = np.concatenate([hashes, hashes[twice]])
-        return table.append_column(SLICE, pa.array(numbers)), (hashes + numbers) % self.buckets
+        return table.append_column(SLICE, pa.array(numbers)), (hashes + numbers) % buckets
 
 
 _WORD = (1 << 32) - 1
@@ -112,6 +120,10 @@ def _rotated(word: int, left: int) -> int:
     return (word << left | word >> 32 - left) & _WORD
 
 
+#: The key of the bucket that has no events: its state says what the checkpoint is for. No other bucket has this number.
+IDENTITY = bucket_key(_WORD)
+
+
 def slice_range(times: Buckets, slices: Slices) -> tuple[Buckets, Buckets]:
     """The slice of each event, and the last slice that reads it: the next one, if that begins within the window."""
     first = times // slices.length
@@ -126,5 +138,6 @@ def unpacked(batches: Batches) -> pa.Table | None:
 
 
 def joined_blobs(blobs: list[tuple[int, bytes]]) -> pa.Table | None:
+    """The rows of the blobs in the order of their places; None if there are none."""
     tables = [table_of(rows) for _, rows in sorted(blobs, key=lambda blob: blob[0])]
     return pa.concat_tables(tables) if tables else None

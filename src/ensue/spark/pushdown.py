@@ -7,18 +7,20 @@ predicates, over columns that are then sent to it; the result is the same wherev
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
+import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from ensue.automata.model import UNMARKED, Transition
 from ensue.automata.predicates import Guard, Predicate, Test, TypeIs, print_guard
-from ensue.data.schema import Kind, Schema
+from ensue.data.schema import Kind, Schema, timestamp_literal
 from ensue.language import ast
 from ensue.plan import Plan
-from ensue.spark.frames import EventFrame, quoted
+from ensue.spark.frames import EventFrame
+from ensue.spark.plain_columns import quoted
 
 
 @dataclass(frozen=True)
@@ -217,7 +219,8 @@ _COMPARE = {
     ">=": Column.__ge__,
 }
 _FLOATING = {"+": Column.__add__, "-": Column.__sub__, "*": Column.__mul__}
-_CHECKED = {"+": F.try_add, "-": F.try_subtract, "*": F.try_multiply}  # NULL if the result does not fit 64 bits
+# NULL if the result does not fit 64 bits, or the divisor is 0.
+_CHECKED = {"+": F.try_add, "-": F.try_subtract, "*": F.try_multiply, "%": F.try_mod}
 _KINDS = {
     ast.LiteralType.BOOLEAN: Kind.BOOLEAN,
     ast.LiteralType.INTEGER: Kind.INTEGER,
@@ -233,6 +236,10 @@ def _value(e: ast.Expression, schema: Schema) -> tuple[Column, Kind]:
             kind = _KINDS[e.type]
             literal = F.lit(e.value)
             return (literal.cast("long") if kind is Kind.INTEGER else literal), kind
+        case ast.Call(function="timestamp", arguments=(ast.Literal(value=str(text)),)):
+            return _instant(text), Kind.TIMESTAMP
+        case ast.Unary(operator="-", operand=ast.Literal(value=int() | float() as number) as literal):
+            return _value(replace(literal, value=-number), schema)
         case ast.Name():
             return _column(e.name, schema)
         case ast.Unary(operator="NOT"):
@@ -243,7 +250,7 @@ def _value(e: ast.Expression, schema: Schema) -> tuple[Column, Kind]:
             return _boolean(e.left, schema) | _boolean(e.right, schema), Kind.BOOLEAN
         case ast.Binary(operator=symbol) if symbol in _COMPARE:
             return _compare(symbol, _value(e.left, schema), _value(e.right, schema)), Kind.BOOLEAN
-        case ast.Binary(operator=symbol) if symbol in _FLOATING or symbol == "/":
+        case ast.Binary(operator=symbol) if symbol in _CHECKED or symbol == "/":
             return _arithmetic(symbol, _value(e.left, schema), _value(e.right, schema))
         case ast.IsNull():
             column, _ = _value(e.operand, schema)
@@ -256,11 +263,32 @@ def _value(e: ast.Expression, schema: Schema) -> tuple[Column, Kind]:
             operand = _value(e.operand, schema)
             above = _compare(">=", operand, _value(e.low, schema))
             return _negated(e.negated, above & _compare("<=", operand, _value(e.high, schema))), Kind.BOOLEAN
-        case ast.Like(pattern=ast.Literal(value=str(pattern))) if "\\" not in pattern:
+        case ast.Like(pattern=ast.Literal(value=str(pattern)), any_case=False) if "\\" not in pattern:
             column, kind = _value(e.operand, schema)
             if kind is Kind.STRING:
                 return _negated(e.negated, column.like(pattern)), Kind.BOOLEAN
+        case ast.Case():
+            return _case(e, schema)
     raise _NotInSql(e)
+
+
+def _case(e: ast.Case, schema: Schema) -> tuple[Column, Kind]:
+    """The first branch whose condition is TRUE, and NULL where there is none; all results in one kind."""
+    operand = None if e.operand is None else _value(e.operand, schema)
+    results = [_value(r, schema) for r in (*e.parts[1::2], *(() if e.otherwise is None else (e.otherwise,)))]
+    kinds = {kind for _, kind in results}
+    if kinds == {Kind.INTEGER, Kind.FLOAT}:
+        results = [(column.cast("double"), Kind.FLOAT) for column, _ in results]
+    elif len(kinds) > 1:
+        raise _NotInSql(e)
+    conditions = [
+        _boolean(c, schema) if operand is None else _compare("=", operand, _value(c, schema)) for c, _ in e.branches
+    ]
+    (first, kind), *more = results
+    found = F.when(conditions[0], first)
+    for condition, (result, _) in zip(conditions[1:], more, strict=False):
+        found = found.when(condition, result)
+    return (found if e.otherwise is None else found.otherwise(results[-1][0])), kind
 
 
 def _column(name: str, schema: Schema) -> tuple[Column, Kind]:
@@ -274,7 +302,17 @@ def _column(name: str, schema: Schema) -> tuple[Column, Kind]:
             return column.cast("double"), type_.kind
         case Kind.STRING | Kind.BOOLEAN:
             return column, type_.kind
+        case Kind.TIMESTAMP if pa.types.is_timestamp(type_.arrow) and type_.arrow.tz is not None:
+            return column, type_.kind
     raise _NotInSql(name)
+
+
+def _instant(text: str) -> Column:
+    """The instant as Spark's timestamp, if it has a zone and is a whole number of microseconds."""
+    instant = timestamp_literal(text)
+    if instant is None or instant.type.tz is None or instant.type.unit != "us":
+        raise _NotInSql(text)
+    return F.timestamp_micros(F.lit(instant.value))
 
 
 def _boolean(e: ast.Expression, schema: Schema) -> Column:
@@ -317,5 +355,7 @@ def _arithmetic(symbol: str, left: tuple[Column, Kind], right: tuple[Column, Kin
         a, b = a.cast("double"), b.cast("double")
         return F.when(b != F.lit(0.0), a / b), Kind.FLOAT
     if kind is Kind.FLOAT:
+        if symbol not in _FLOATING:
+            raise _NotInSql(symbol)
         return _FLOATING[symbol](a, b), kind
     return _CHECKED[symbol](a, b), kind

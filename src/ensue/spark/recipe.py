@@ -18,6 +18,7 @@ from ensue.logic.memory_advice import advice_for
 from ensue.plan.choice import Choice, choose
 from ensue.results.running_query import RunningQuery
 from ensue.spark.task_memory import TaskMemory
+from ensue.spark.type_mapping import in_zone
 
 # The travelling columns besides the user's own.
 TIME, TYPE, WORD, TIE, HASH = "__ensue_time", "__ensue_type", "__ensue_word", "__ensue_tie", "__ensue_hash"
@@ -41,16 +42,23 @@ def with_own_names(table: pa.Table) -> pa.Table:
 
 @dataclass(frozen=True)
 class Recipe:
-    """A query, the predicates that the JVM has evaluated (`given`, a bit mask), and the schema of the result."""
+    """A query, the predicates that the JVM has evaluated (`given`, a bit mask), and the schema of the result.
+
+    `recorded` names what else the state of a stream depends on. Events are stored in UTC, and evaluated in `zone`.
+    """
 
     choice: Choice
     tick: int | None
     given: int
     result: pa.Schema
+    recorded: tuple[tuple[str, str], ...] = ()
+    zone: str = "UTC"
     memory: TaskMemory = field(default_factory=TaskMemory)
 
     def stream(self, table: pa.Table) -> EventStream:
         """The events of a table that has the travelling columns, in its order."""
+        if self.zone != "UTC":
+            table = table.cast(in_zone(table.schema, self.zone))
         names = table.column_names
         shown = table.column(TIME)
         nothing = pa.chunked_array([pa.nulls(len(table), pa.string())])
@@ -91,8 +99,8 @@ class Recipe:
 
     @property
     def made_by(self) -> dict[str, str]:
-        """What a saved state depends on: what the query's own state does, and the rows that Spark was promised."""
-        return {**self.choice.made_by(self.tick), "columns of the result": str(self.result)}
+        """What a saved state depends on: what the query's own does, the result's columns, and what is recorded."""
+        return {**self.choice.made_by(self.tick), "columns of the result": str(self.result), **dict(self.recorded)}
 
 
 def in_order(table: pa.Table) -> pa.Table:

@@ -20,22 +20,26 @@ from ensue.engines.item_lookback import ItemLookBack
 from ensue.errors import DataError, EngineError
 from ensue.language import ast
 from ensue.logic.check import check
+from ensue.logic.classify import deadline_of
 from ensue.logic.outputs import attributes_used
-from ensue.logic.window import looks_back
+from ensue.logic.wall_clock import reads_wall_clock
+from ensue.logic.window import looks_back, peel_windows
 from ensue.plan import Window
 from ensue.plan.choice import Choice
 from ensue.results.matches import Matches
 from ensue.spark.batch import run_batch
-from ensue.spark.frames import EventFrame, Frames, as_schema, check_stream, final_after, quoted, read_frames
+from ensue.spark.bucket_count import BucketCount
+from ensue.spark.chaining import is_behind_operator, with_event_time
+from ensue.spark.frames import EventFrame, Frames, as_schema, check_stream, final_after, read_frames
 from ensue.spark.layout import Layout, batch_layout
+from ensue.spark.plain_columns import quoted
 from ensue.spark.pushdown import Pushdown, push_down
 from ensue.spark.recipe import HASH, TIE, TIME, TYPE, WORD, Recipe, travelling_name
+from ensue.spark.session_zone import session_zone
 from ensue.spark.streaming import BucketProcessor, run_late, run_streaming
 from ensue.spark.task_memory import memory_of_tasks
-from ensue.spark.type_mapping import arrow_schema, spark_schema
+from ensue.spark.type_mapping import arrow_schema, in_zone, spark_schema
 
-#: The least number of buckets for the keys of a stream; each bucket is one value of the state store.
-_FEWEST_BUCKETS = 8
 #: Stands for a missing time in the filter of a stream's events.
 _NO_TIME = int(np.iinfo(np.int64).min)
 _NOTHING = Pushdown({}, None, None, None, None, (), frozenset())
@@ -64,15 +68,11 @@ def run(
             "the query has no window: over a stream, its state would grow for ever. Bound it with WITHIN, or allow "
             "that with unbounded=True"
         )
+    frame = job.events.frame
+    behind_operator = is_behind_operator(frame, job.events.time)
     after = final_after(job.events) if alone else None
-    processor = BucketProcessor(recipe, buckets or usual_buckets(job.events.frame), after)
+    processor = BucketProcessor(recipe, BucketCount.of(frame, buckets), after, behind_operator=behind_operator)
     return run_streaming(job.streamed, processor, job.result, name=name)
-
-
-def usual_buckets(frame: DataFrame) -> int:
-    """The default number of buckets: that of tasks after a shuffle, as with fewer buckets some tasks would be idle."""
-    tasks = frame.sparkSession.conf.get("spark.sql.shuffle.partitions", None)
-    return max(_FEWEST_BUCKETS, int(tasks or 0))
 
 
 def late_events(query: ast.Query, text: str, events: Frames, **reading: Unpack[Reading]) -> DataFrame:
@@ -80,6 +80,8 @@ def late_events(query: ast.Query, text: str, events: Frames, **reading: Unpack[R
     job = prepare(query, text, events, **reading)
     if not job.events.streaming:
         raise DataError("a finite DataFrame has no late events: all its events are there, and they are sorted")
+    if is_behind_operator(job.events.frame, job.events.time):
+        raise DataError("no event comes late here: the operator that these events come from has put them in order")
     whole = replace(job, attributes=list(job.events.attributes))
     timed = whole.streamed.filter(F.col(TIME).isNotNull())
     return run_late(timed, T.StructType([job.events.frame.schema[a] for a in whole.attributes]))
@@ -94,24 +96,44 @@ class Job:
     pushdown: Pushdown
     layout: Layout
     attributes: list[str]  # the user's columns that are sent to Python
+    zone: str  # in which the query sees times
 
     @property
     def bounded(self) -> bool:
-        return self.choice.window != Window()
+        """Whether a match can only span so many events or so much time."""
+        written = peel_windows(self.choice.checked.query.pattern)[1]
+        return self.choice.window != Window() or written != Window()
 
     @cached_property
     def result(self) -> T.StructType:
         """The schema of the matches."""
-        table = self.events.schema.empty_table()
+        table = in_zone(self.events.schema, self.zone).empty_table()
         no_types = pa.chunked_array([], pa.string())
         nothing = EventStream(table, no_types, np.zeros(0, dtype=np.int64), None, table.column(self.events.time))
         look_back = ItemLookBack(self.choice.checked)
         matches = Matches(look_back.checked, look_back.extended(nothing), ComplexEvents.of(()))
-        return spark_schema(matches.to_arrow().schema)
+        schema = spark_schema(matches.to_arrow().schema)
+        if not self.events.streaming:
+            return schema
+        return with_event_time(schema, told_later=deadline_of(self.choice.checked.query.pattern) is not None)
 
     @cached_property
     def recipe(self) -> Recipe:
-        return Recipe(self.choice, self.events.tick, self.pushdown.given, arrow_schema(self.result))
+        depends_on = tuple(self._recorded().items()) if self.events.streaming else ()
+        return Recipe(
+            self.choice, self.events.tick, self.pushdown.given, arrow_schema(self.result), depends_on, self.zone
+        )
+
+    def _recorded(self) -> dict[str, str]:
+        """What the state of a stream depends on besides the query: how events are read, and what is sent to Python."""
+        events = self.events
+        return {
+            "time column": events.time,
+            "type column": events.type or "",
+            "tie-break column": events.tiebreak or "",
+            "columns sent to Python": str(self.streamed.schema.simpleString()),
+            "conditions evaluated by Spark": str(self.pushdown.given),
+        }
 
     @property
     def travelling(self) -> DataFrame:
@@ -160,10 +182,12 @@ class Job:
 def prepare(query: ast.Query, text: str, events: Frames, **reading: Unpack[Reading]) -> Job:
     """Makes all decisions, and raises all errors that can be found before a job runs."""
     check(query, text)
-    frames = read_frames(events, query.streams, **reading)
+    frames = read_frames(events, query.streams, attributes_used(query), **reading)
     if frames.streaming:
         check_stream(frames)
-    schema = as_schema(frames)
+    # Spark SQL shows times in the session's zone; nothing else may depend on it, so that it can change.
+    zone = session_zone(frames.frame.sparkSession) if reads_wall_clock(query) else "UTC"
+    schema = as_schema(frames, zone)
     choice = pipeline.prepare(query, text, schema, frames.tick, reading)
     if choice.plan is not None and choice.plan.counts_all and choice.plan.window.events is not None:
         # With keys from equalities, a slice or a bucket would count the events of each key by itself.
@@ -172,7 +196,7 @@ def prepare(query: ast.Query, text: str, events: Frames, **reading: Unpack[Readi
     if choice.plan is not None and choice.plan.absence is None:  # with a deadline every event matters: it advances time
         pushdown = push_down(choice.plan, frames, schema, items_look_back=looks_back(*(query.items or ())))
     attributes = _travelling(choice, pushdown, frames)
-    return Job(frames, choice, pushdown, batch_layout(choice, frames.tick), attributes)
+    return Job(frames, choice, pushdown, batch_layout(choice, frames.tick), attributes, zone)
 
 
 def _travelling(choice: Choice, pushdown: Pushdown, events: EventFrame) -> list[str]:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -22,19 +23,17 @@ from ensue.data.arrow_bytes import table_bytes, table_of
 from ensue.data.budget import Large, shown_size
 from ensue.data.envelope import Parts, prefixed, sealed, unprefixed, unsealed
 from ensue.data.events import as_integers
-from ensue.errors import EngineError
+from ensue.errors import DataError, EngineError
 from ensue.results.running_query import RunningQuery
+from ensue.spark.bucket_count import BucketCount
 from ensue.spark.crossing import compacted
 from ensue.spark.deferred import Deferred, bucket_state
-from ensue.spark.packing import PACKED, Batches, Packer, joined_blobs
+from ensue.spark.packing import IDENTITY, PACKED, Batches, Packer, joined_blobs
 from ensue.spark.recipe import TIME, Recipe, in_order, with_own_names
 from ensue.spark.type_mapping import arrow_schema
 
-_KIND = "bucket of keys"
-_ADVICE = (
-    "start a changed query with a new checkpointLocation; buckets= sets the number of buckets, whose default is "
-    "spark.sql.shuffle.partitions"
-)
+_KIND, _KIND_OF_IDENTITY = "bucket of keys", "stream"
+_ADVICE = "nothing was changed in it, so the earlier query can go on; start a changed one with a new checkpointLocation"
 #: The counts that a bucket reports for each micro-batch.
 _COUNTED = ("relevant", "without_time", "late", "waiting", "open", "matches", "state_bytes")
 _OUTPUT = ", ".join(["bucket long", "rows binary", *(f"{c} long" for c in _COUNTED)])
@@ -45,7 +44,7 @@ _MICROS = 1000  # watermarks are in milliseconds, times of events in microsecond
 
 def run_streaming(travelling: DataFrame, processor: BucketProcessor, result: T.StructType, *, name: str) -> DataFrame:
     """The matches of the travelling columns; the counts of each micro-batch are observed metrics under this name."""
-    packed = compacted(travelling).mapInArrow(Packer(processor.buckets), PACKED)
+    packed = compacted(travelling).mapInArrow(Packer(processor.buckets, of_stream=True), PACKED)
     counted = packed.groupBy("bucket").transformWithState(Deferred.of(processor), _OUTPUT, "Append", "EventTime")
     counts = [F.coalesce(F.sum(c), F.lit(0)).alias(c) for c in _COUNTED]
     observed = counted.observe(name, *counts, F.coalesce(F.max("state_bytes"), F.lit(0)).alias("largest_state"))
@@ -55,15 +54,24 @@ def run_streaming(travelling: DataFrame, processor: BucketProcessor, result: T.S
 class BucketProcessor(StatefulProcessor):
     """Evaluates a query over the events of one bucket of keys after another.
 
+    Each micro-batch that has events also calls the bucket IDENTITY, whose state says what the checkpoint is for. So
+    another query, or other options, are refused in the first micro-batch, even if it only has events of new keys. Spark
+    commits nothing of a micro-batch in which a task fails.
+
     Spark's watermark is that of the previous micro-batch. `final_after` says that an event is final as soon as it is
     that many milliseconds older than the latest one: such events need not wait for the next micro-batch.
+
+    With `behind_operator` the events come from another operator with state, which the watermark reaches first. It
+    releases events that the watermark has just passed, so only those are late which their bucket has passed itself.
     """
 
-    def __init__(self, recipe: Recipe, buckets: int, final_after: int | None = None) -> None:
+    def __init__(
+        self, recipe: Recipe, buckets: BucketCount, final_after: int | None = None, *, behind_operator: bool = False
+    ) -> None:
         self.recipe = recipe
         self.buckets = buckets
         self._final_after = final_after
-        self._made_by = {**recipe.made_by, "number of buckets": str(buckets)}
+        self._behind_operator = behind_operator
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self.attach(handle, bucket_state(handle))
@@ -72,11 +80,16 @@ class BucketProcessor(StatefulProcessor):
         """Like `init`, with a state that was already requested from Spark."""
         self._handle = handle
         self._state = state
+        alone = "" if self._final_after is None else f"{self._final_after} ms"
+        self._made_by = {**self.recipe.made_by, "number of buckets": str(self.buckets.in_task()), "alone": alone}
         self._budget = self.recipe.budget()
         self._running: RunningQuery | None = None
         self._advanced: dict[int, int] = {}  # the watermark to which each bucket has been advanced
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
+        if key[0] == IDENTITY:
+            self._check_identity()
+            return
         events = joined_blobs([(r.place, bytes(r.rows)) for r in rows])
         with self._budget.explaining_memory_errors():
             yield self._advance(key[0], events, timerValues.getCurrentWatermarkInMs())
@@ -88,6 +101,14 @@ class BucketProcessor(StatefulProcessor):
             with self._budget.explaining_memory_errors():
                 yield self._advance(key[0], None, watermark)
 
+    def _check_identity(self) -> None:
+        """Refuses a checkpoint that was begun by something else; the first micro-batch writes down by what."""
+        stored = self._state.get()
+        if stored is None:
+            self._state.update((sealed(_KIND_OF_IDENTITY, self._made_by, {}),))
+        else:
+            _opened(bytes(stored[0]), _KIND_OF_IDENTITY, self._made_by)
+
     def _advance(self, number: int, events: pa.Table | None, watermark: int) -> Row:
         """Adds the new events, evaluates the events that the watermark has passed, and keeps the others waiting."""
         self._advanced[number] = watermark
@@ -97,11 +118,13 @@ class BucketProcessor(StatefulProcessor):
                 "alone=True was given, but another watermark holds this stream's watermark back: leave it out, and "
                 "start with a new checkpointLocation"
             )
-        came = bucket.take_in(events, _passed(watermark))
+        came = bucket.take_in(events, _passed(bucket.released if self._behind_operator else watermark))
         if bucket.waiting is not None:  # what is released of them is copied
             self._budget.check(Large.TASK, 2 * bucket.waiting.nbytes, len(bucket.waiting))
         if self._final_after is not None:
             watermark = bucket.released = max(watermark, bucket.latest - self._final_after)
+        elif self._behind_operator:
+            bucket.released = watermark
         passed = _passed(watermark)
         released = [bucket.release(passed), bucket.running.pass_time(passed) if watermark > 0 else None]
         found = [table for table in released if table is not None]
@@ -143,7 +166,7 @@ class BucketProcessor(StatefulProcessor):
 
 def run_late(travelling: DataFrame, schema: T.StructType) -> DataFrame:
     """The events that came after the watermark had passed them."""
-    packed = compacted(travelling).mapInArrow(Packer(1), PACKED)
+    packed = compacted(travelling).mapInArrow(Packer(BucketCount(1, 0)), PACKED)
     late = packed.groupBy("bucket").transformWithState(LateProcessor(), "rows binary", "Append", "EventTime")
     return late.mapInArrow(UnpackRows(arrow_schema(schema)), schema)
 
@@ -163,6 +186,13 @@ class LateProcessor(StatefulProcessor):
                 yield Row(rows=table_bytes(with_own_names(events.take(pa.array(late)))))
 
 
+def _opened(state: bytes, kind: str, made_by: Mapping[str, str]) -> Parts:
+    try:
+        return unsealed(state, kind, made_by)
+    except EngineError as e:
+        raise EngineError(f"the checkpoint cannot be used: {e}\n  {_ADVICE}") from None
+
+
 def _small_enough(value: bytes, what: str) -> bytes:
     if len(value) > _MOST_BYTES:
         size = shown_size(len(value))
@@ -171,6 +201,15 @@ def _small_enough(value: bytes, what: str) -> bytes:
             "use more buckets= or smaller micro-batches"
         )
     return value
+
+
+def _check_after_1970(times: pa.ChunkedArray) -> None:
+    earliest = pc.min(times)
+    if earliest.is_valid and earliest.value < 0:
+        raise DataError(
+            f"an event has the time {earliest}: on a stream, Spark's watermark begins at 1970, so earlier events would "
+            "never be evaluated. Filter them out before the watermark, or run the query over a table"
+        )
 
 
 def _passed(watermark: int) -> int:
@@ -194,7 +233,9 @@ class Bucket:
     running: RunningQuery
     waiting: pa.Table | None = None
     timer: int | None = None
-    released: int = 0  # the time, in milliseconds, up to which events were treated as final ahead of Spark's watermark
+    released: int = (
+        0  # the time, in milliseconds, up to which events are final, where Spark's watermark does not say it
+    )
 
     def take_in(self, events: pa.Table | None, passed: int) -> ArrivalCounts:
         """Adds new events to those that wait, except those without a time and late ones; all of them are counted."""
@@ -204,6 +245,7 @@ class Bucket:
         if without_time:
             events = events.filter(events.column(TIME).is_valid())
         relevant = len(events)
+        _check_after_1970(events.column(TIME))
         late = as_integers(events.column(TIME)) <= passed
         if late.any():
             events = events.take(pa.array(np.flatnonzero(~late)))
@@ -253,10 +295,7 @@ class Bucket:
 
     @classmethod
     def load(cls, recipe: Recipe, running: RunningQuery, state: bytes, made_by: Mapping[str, str]) -> Bucket:
-        try:
-            parts = unsealed(state, _KIND, made_by)
-        except EngineError as e:
-            raise EngineError(f"the checkpoint cannot be used: {e}\n  {_ADVICE}") from None
+        parts = _opened(state, _KIND, made_by)
         running.restore(unprefixed("running", parts))
         return cls(recipe, running, parts.get("waiting"), parts["timer"], parts["released"])
 

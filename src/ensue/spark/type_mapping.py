@@ -70,3 +70,22 @@ def _spark(type_: pa.DataType) -> T.DataType:
     if is_.is_struct(type_):
         return T.StructType([T.StructField(f.name, _spark(f.type)) for f in type_])
     return next(spark() for spark, arrow in _SIMPLE if arrow == type_)
+
+
+def in_zone(schema: pa.Schema, zone: str) -> pa.Schema:
+    """The same columns, with every instant shown in this zone; times without a zone stay without one."""
+    return pa.schema([f.with_type(_in_zone(f.type, zone)) for f in schema])
+
+
+def _in_zone(type_: pa.DataType, zone: str) -> pa.DataType:
+    is_ = pa.types
+    if is_.is_timestamp(type_) and type_.tz is not None:
+        return pa.timestamp(type_.unit, zone)
+    if is_.is_list(type_):
+        return pa.list_(type_.value_field.with_type(_in_zone(type_.value_type, zone)))
+    if is_.is_struct(type_):
+        return pa.struct([f.with_type(_in_zone(f.type, zone)) for f in type_])
+    if is_.is_map(type_):
+        key, item = type_.key_field, type_.item_field
+        return pa.map_(key.with_type(_in_zone(key.type, zone)), item.with_type(_in_zone(item.type, zone)))
+    return type_

@@ -17,7 +17,7 @@ from ensue.columns.conversions import as_type, plain
 from ensue.columns.exact_sums import exact_sums
 from ensue.data.schema import Kind, value_type
 from ensue.engines.reference.expressions import aggregate as by_reference
-from ensue.engines.reference.expressions import python_values
+from ensue.engines.reference.python_values import python_values
 from ensue.logic.functions import AGGREGATES
 
 

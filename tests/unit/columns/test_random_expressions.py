@@ -14,7 +14,7 @@ from odd_values import COLUMNS, by_columns, by_reference, is_accepted, same, sho
 from ensue.language import ast
 from ensue.language.parser import parse_expression
 from ensue.language.printer import print_expression
-from ensue.logic.functions import FUNCTIONS
+from ensue.logic.functions import FUNCTIONS, TRUNCATED
 
 BY_KIND = {
     "number": ["i", "byte", "u", "f", "single", "half", "dec", "long_dec", "coded_i", "fitting_u", "nothing"],
@@ -44,13 +44,14 @@ ARITHMETIC = {
     "zoned": [("zoned", "+", "length"), ("zoned", "-", "length")],
     "text": [("text", "||", "text")],
     "truth": [(kind, op, kind) for kind in BY_KIND for op in ("=", "<>", "<", "<=", ">", ">=")]
-    + [("truth", "AND", "truth"), ("truth", "OR", "truth"), ("text", "LIKE", "text")],
+    + [("truth", "AND", "truth"), ("truth", "OR", "truth"), ("text", "LIKE", "text"), ("text", "ILIKE", "text")],
 }
 CALLS = {
     "number": "abs sign floor ceil round sqrt exp ln log10 sin cos tan asin acos atan radians degrees".split(),
     "text": ["lower", "upper", "trim"],
 }
-PARTS = ["year", "month", "day", "weekday", "hour", "minute", "second"]
+PARTS = ["year", "month", "day", "weekday", "hour", "minute", "second", "quarter", "week", "day_of_year", "epoch"]
+ZONES = ["UTC", "Europe/Berlin", "America/New_York", "+05:30"]
 
 
 def expression(rng: Random, kind: str, depth: int) -> str:
@@ -69,8 +70,30 @@ def expression(rng: Random, kind: str, depth: int) -> str:
             choose = rng.choice(["coalesce({}, {})", "nullif({}, {})", "greatest({}, {}, {})", "least({}, {})"])
             return choose.format(*(some() for _ in range(3)))
         case 3:
-            return f"if({some('truth')}, {some()}, {some()})"
+            own = rng.choice(list(BY_KIND))
+            chosen = f"CASE {some(own)} WHEN {some(own)} THEN {some()} WHEN {some(own)} THEN {some()} END"
+            first = f"CASE WHEN {some('truth')} THEN {some()} ELSE {some()} END"
+            return rng.choice([f"if({some('truth')}, {some()}, {some()})", chosen, first, _cast(rng, kind, some)])
     return _call(rng, kind, some)
+
+
+def _cast(rng: Random, kind: str, some: object) -> str:
+    """What CAST or AT TIME ZONE makes of another kind, or of this one where there is none."""
+    assert callable(some)
+    match kind:
+        case "number":
+            of = rng.choice(["number", "text", "truth"])
+            return f"CAST({some(of)} AS {rng.choice(['integer', 'float'])})"
+        case "text":
+            return f"CAST({some(rng.choice(['number', 'text', 'truth', 'time', 'zoned']))} AS string)"
+        case "truth":
+            return f"CAST({some(rng.choice(['number', 'text']))} AS boolean)"
+        case "time" | "zoned":
+            other = f"({some('zoned' if kind == 'time' else 'time')} AT TIME ZONE '{rng.choice(ZONES)}')"
+            own = "timestamp" if kind == "time" else "timestamptz"
+            cut = f"date_trunc('{rng.choice(TRUNCATED)}', {some()})"
+            return rng.choice([other, cut, f"CAST({some(rng.choice(['text', kind]))} AS {own})"])
+    return str(some())
 
 
 def _call(rng: Random, kind: str, some: object) -> str:
@@ -79,14 +102,18 @@ def _call(rng: Random, kind: str, some: object) -> str:
     match kind:
         case "number":
             numbers = [f"{rng.choice(CALLS['number'])}({some()})", f"power({some()}, {some()})", f"(-{some()})"]
+            numbers += [f"round({some()}, {some()})", f"distance({some()}, {some()}, {some()}, {some()})"]
             return rng.choice(
                 [*numbers, f"length({some('text')})", f"{rng.choice(PARTS)}({some(rng.choice(['time', 'zoned']))})"]
             )
         case "text":
+            if rng.random() < 0.2:
+                return f"split({some()}, '{rng.choice(['a', ' ', 'b%'])}')[{some('number')}]"
             cut = f"substr({some()}, {some('number')}, {some('number')})"
             return rng.choice([f"{rng.choice(CALLS['text'])}({some()})", cut, f"replace({some()}, {some()}, {some()})"])
         case "truth":
             tests = [f"(NOT {some()})", f"({some(of)} IS NULL)", f"({some(of)} IN ({some(of)}, {some(of)}))"]
+            tests.append(f"({some('text')} RLIKE '{rng.choice(['^a', 'b|c', '(?i)ß', '.$'])}')")
             search = rng.choice(["contains", "starts_with", "ends_with"])
             return rng.choice(
                 [*tests, f"({some(of)} BETWEEN {some(of)} AND {some(of)})", f"{search}({some('text')}, {some('text')})"]
@@ -128,7 +155,7 @@ def test_more_random_expressions(seed: int) -> None:
 
 
 def test_the_random_expressions_use_everything() -> None:
-    parsed = [parse_expression(expression(Random(s), k, 2)) for s in range(800) for k in BY_KIND]
+    parsed = [parse_expression(expression(Random(s), k, 2)) for s in range(1_600) for k in BY_KIND]
     used = {call.function for e in parsed if is_accepted(e) for call in ast.find(e, ast.Call)}
     assert FUNCTIONS.keys() - used == {"atan2", "concat"}
     assert all(parse_expression(print_expression(e)) == e for e in parsed)

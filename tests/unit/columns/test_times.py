@@ -85,3 +85,41 @@ def test_every_part(unit: str, zone: str | None) -> None:
     midnights = [None if c is None else c.replace(hour=0, minute=0, second=0, microsecond=0, fold=0) for c in clocks]
     assert found.type == column.type
     assert found.cast(pa.int64()).to_pylist() == [None if m is None else int(m.timestamp()) * steps for m in midnights]
+
+
+@pytest.mark.parametrize("zone", ODD_ZONES)
+def test_at_time_zone_around_each_change(zone: str) -> None:
+    """Back from the clock: the later instant where it shows a time twice, the offset before where it leaves one out."""
+    hours = np.arange(-90 * YEAR, 80 * YEAR, 3600)
+    changes = hours[:-1][np.diff(offsets_at(zone, hours)) != 0]
+    seconds = np.unique((changes[:, None] + np.arange(-90_000, 90_000, 1_799)).reshape(-1))
+    column = pa.array(seconds, pa.int64()).cast(pa.timestamp("s"))
+    info = zoneinfo.ZoneInfo(zone)
+    expected = []
+    for clock in column.to_pylist():
+        instants = [clock.replace(tzinfo=info, fold=fold).astimezone(UTC) for fold in (0, 1)]
+        shown = [t for t in instants if t.astimezone(info).replace(tzinfo=None) == clock]
+        expected.append(shown[-1] if shown else instants[0])
+    found = evaluated(parse_expression(f"t AT TIME ZONE '{zone}'"), {"t": column}, len(column))
+    assert found.type == pa.timestamp("s", zone)
+    assert found.cast(pa.timestamp("s", "UTC")).to_pylist() == expected
+    again = evaluated(parse_expression(f"t AT TIME ZONE '{zone}'"), {"t": found}, len(column))
+    clocks = [t.astimezone(info).replace(tzinfo=None) for t in expected]
+    assert again.to_pylist() == clocks
+
+
+@pytest.mark.parametrize("zone", [None, "Europe/Madrid", "America/Sao_Paulo", "Asia/Tokyo"])
+@pytest.mark.parametrize("unit", ["minute", "hour", "day", "week", "month", "quarter", "year"])
+def test_date_trunc_is_the_last_begin_before_the_time(unit: str, zone: str | None) -> None:
+    rng = Random(f"{unit} {zone}")
+    column = pa.array([rng.randrange(0, 60 * YEAR) for _ in range(300)], pa.int64()).cast(pa.timestamp("s", zone))
+    found = evaluated(parse_expression(f"date_trunc('{unit}', t)"), {"t": column}, 300).to_pylist()
+    for before, after in zip(found, column.to_pylist(), strict=True):
+        begins = before.isocalendar() if unit == "week" else before.timetuple()
+        of_its = after.isocalendar() if unit == "week" else after.timetuple()
+        parts = {"week": 2, "year": 1, "quarter": 1, "month": 2, "day": 3, "hour": 4, "minute": 5}[unit]
+        assert before <= after
+        assert begins[:parts] == of_its[:parts]
+        assert unit != "quarter" or (before.month - 1) // 3 == (after.month - 1) // 3
+        assert before.second == 0
+        assert unit == "minute" or before.minute == 0

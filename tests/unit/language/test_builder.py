@@ -29,7 +29,7 @@ def query_of(pattern):
         (A.not_followed_by(B, "5 s"), "A ; NOT B WITHIN 5 s"),
         (A.repeated(), "A+"),
         (A.repeated(2), "A{2,}"),
-        (A.repeated(2, 3, directly=True, gap="> 1 s"), "A:{2,3}[> 1 s]"),
+        (A.repeated(2, 3, link=":", gap="> 1 s"), "A:{2,3}[> 1 s]"),
         (A.optional() >> B, "A? ; B"),
         (A.within("5 s"), "A WITHIN 5 s"),
         (A.within("> 2 s, <= 5 s"), "A WITHIN [> 2 s, <= 5 s]"),

@@ -12,7 +12,8 @@ from odd_values import same
 import ensue
 from ensue.columns.evaluation import evaluated, named_by_text
 from ensue.data.events import one_chunk, read_events
-from ensue.engines.reference.expressions import Events, Expressions, Scope, python_values
+from ensue.engines.reference.expressions import Events, Expressions, Scope
+from ensue.engines.reference.python_values import python_values
 from ensue.language.parser import parse_expression
 from ensue.logic.functions import FUNCTIONS
 
@@ -142,6 +143,9 @@ def test_comparison(expression, expected):
         ("x.i / 0.0", None),
         ("x.i % 0", None),
         ("7 % 3", 1),
+        ("mod(-7, 3)", -1),
+        ("MOD(7.5, 2)", 1.5),
+        ("mod(7, 0)", None),
         ("-7 % 3", -1),
         ("7 % -3", 1),
         ("7.5 % 2", 1.5),
@@ -229,6 +233,22 @@ def test_like(text, pattern, expected):
     check(f"'{text}' NOT LIKE '{pattern}'", not expected)
 
 
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("'ABC' ILIKE 'a%'", True),
+        ("'abc' ILIKE 'A_C'", True),
+        ("'GRÖSSE' ILIKE '%ö%'", True),
+        ("'abc' NOT ILIKE 'B'", True),
+        ("'A%' ILIKE 'a\\%'", True),
+        ("x.ns ILIKE 'a'", None),
+        ("'a' ILIKE NULL", None),
+    ],
+)
+def test_ilike(expression, expected):
+    check(expression, expected)
+
+
 def test_like_of_null():
     check("x.ns LIKE 'a'", None)
     check("x.s LIKE NULL", None)
@@ -266,6 +286,33 @@ CASES: dict[str, list[tuple[str, Any]]] = {
         ("round(7)", 7),
         ("round(x.nan)", math.nan),
         ("round(x.n)", None),
+        ("round(2.675, 2)", 2.68),
+        ("round(2.345678, 3)", 2.346),
+        ("round(-2.5, 0)", -3.0),
+        ("round(1234.5, -2)", 1200.0),
+        ("round(1250, -2)", 1300),
+        ("round(-1250, -2)", -1300),
+        ("round(1234, 2)", 1234),
+        ("round(x.big, -19)", None),
+        ("round(4999999999999999999, -19)", 0),
+        ("round(1e300, 20)", 1e300),
+        ("round(0.1, 400)", 0.1),
+        ("round(-1.5, -400)", -0.0),
+        ("round(1.7e308, -308)", None),
+        ("round(x.nan, 2)", math.nan),
+        ("round(-x.inf, 2)", -math.inf),
+        ("round(2.5, x.n)", None),
+    ],
+    "distance": [
+        ("distance(0, 0, 0, 180)", math.pi * 6_371_008.8),
+        ("round(distance(40.4168, -3.7038, 41.3874, 2.1686), -2)", 505100.0),
+        ("distance(52.5, 13.4, 52.5, 13.4)", 0.0),
+        ("distance(10, 190, 10, -170) < 0.001", True),
+        ("distance(91, 0, 0, 0)", None),
+        ("distance(0, 0, -90.5, 0)", None),
+        ("distance(0, x.inf, 0, 0)", None),
+        ("distance(0, x.nan, 0, 0)", math.nan),
+        ("distance(0, x.n, 0, 0)", None),
     ],
     "sqrt": [("sqrt(9)", 3.0), ("sqrt(-1)", None), ("sqrt(x.n)", None), ("sqrt(x.nan)", math.nan)],
     "exp": [("exp(0)", 1.0), ("exp(1000)", None), ("exp(x.n)", None)],
@@ -316,6 +363,27 @@ CASES: dict[str, list[tuple[str, Any]]] = {
         ("starts_with(x.ns, '')", None),
     ],
     "ends_with": [("ends_with(x.s, 'ße')", True), ("ends_with('a', 'ba')", False), ("ends_with(x.ns, '')", None)],
+    "regexp_matches": [
+        ("regexp_matches(x.s, '^Gr.*e$')", True),
+        ("regexp_matches('abc', 'b')", True),
+        ("regexp_matches('abc', '^b')", False),
+        ("regexp_matches('ABC', '(?i)b')", True),
+        ("regexp_matches('', '')", True),
+        ("regexp_matches(x.ns, 'a')", None),
+        ("x.s RLIKE 'ß'", True),
+        ("x.s NOT RLIKE 'ß'", False),
+        ("x.ns NOT RLIKE 'ß'", None),
+    ],
+    "split": [
+        ("split('a,b,,c', ',')", ["a", "b", "", "c"]),
+        ("split('', ',')", [""]),
+        ("split('abc', ',')", ["abc"]),
+        ("split('a, b', ', ')[2]", "b"),
+        ("split('a,b', ',')[3]", None),
+        ("split(x.ns, ',')", None),
+        ("length(split('a,b', ','))", 2),
+        ("contains(split('a,b', ','), 'b')", True),
+    ],
     "year": [
         ("year(x.ts)", 2024),
         ("year(x.old)", 1969),
@@ -335,6 +403,41 @@ CASES: dict[str, list[tuple[str, Any]]] = {
     ],
     "minute": [("minute(x.ts)", 59), ("minute(x.offset)", 0), ("minute(x.nts)", None)],
     "second": [("second(x.ts)", 58), ("second(x.old)", 59), ("second(x.nts)", None)],
+    "quarter": [("quarter(x.ts)", 1), ("quarter(x.old)", 4), ("quarter(x.nts)", None), ("quarter(x.far)", None)],
+    "week": [
+        ("week(x.ts)", 9),
+        ("week(timestamp('2021-01-03'))", 53),
+        ("week(timestamp('2024-12-30'))", 1),
+        ("week(x.nts)", None),
+    ],
+    "day_of_year": [("day_of_year(x.ts)", 60), ("day_of_year(x.old)", 365), ("day_of_year(x.nts)", None)],
+    "epoch": [
+        ("epoch(x.ts)", 1709251198.123456),
+        ("epoch(x.old)", -1.0),
+        ("epoch(x.berlin) = epoch(x.utc)", True),
+        ("epoch(x.far)", float(2**60)),
+        ("epoch(x.nts)", None),
+    ],
+    "date_trunc": [
+        ("date_trunc('hour', x.ts)", datetime(2024, 2, 29, 23)),
+        ("date_trunc('millisecond', x.ts)", datetime(2024, 2, 29, 23, 59, 58, 123000)),
+        ("date_trunc('second', x.ts)", datetime(2024, 2, 29, 23, 59, 58)),
+        ("date_trunc('MINUTE', x.ts)", datetime(2024, 2, 29, 23, 59)),
+        ("date_trunc('week', x.ts)", datetime(2024, 2, 26)),
+        ("date_trunc('month', x.ts)", datetime(2024, 2, 1)),
+        ("date_trunc('quarter', x.ts)", datetime(2024, 1, 1)),
+        ("date_trunc('year', x.old)", datetime(1969, 1, 1)),
+        ("date_trunc('year', x.day)", date(2024, 1, 1)),
+        ("date_trunc('month', x.berlin) = timestamp('2024-02-29 23:00Z')", True),
+        # The hour after midnight comes twice, and each one begins by its own offset.
+        (
+            "date_trunc('hour', timestamp('2024-10-27 02:30') AT TIME ZONE 'Europe/Madrid')"
+            " = timestamp('2024-10-27 01:00Z')",
+            True,
+        ),
+        ("date_trunc('hour', x.nts)", None),
+        ("date_trunc('hour', x.far)", None),
+    ],
     "date": [
         ("date(x.ts)", datetime(2024, 2, 29)),
         ("date(x.day)", date(2024, 2, 29)),
@@ -409,6 +512,105 @@ def test_types_of_mixed_numbers_are_those_of_the_column():
     ).to_arrow()
     assert found.schema.types[2:] == [pa.float64(), pa.float64()]
     assert found.to_pylist()[0]["g"] == 7.0
+
+
+# ---------------------------------------------------------------- CASE, CAST, AT TIME ZONE
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("CASE WHEN x.i > 5 THEN 'much' ELSE 'little' END", "much"),
+        ("CASE WHEN x.n > 5 THEN 'much' WHEN x.i = 7 THEN 'seven' ELSE 'little' END", "seven"),
+        ("CASE WHEN x.i = 7 THEN 1 WHEN x.i > 5 THEN 2 END", 1),
+        ("CASE WHEN x.nb THEN 1 END", None),
+        ("CASE x.i WHEN 6 THEN 'six' WHEN 7.0 THEN 'seven' END", "seven"),
+        ("CASE x.n WHEN NULL THEN 1 ELSE 2 END", 2),
+        ("CASE x.nan WHEN x.nan THEN 1 ELSE 2 END", 2),
+        ("CASE WHEN x.t THEN 1 ELSE 2.5 END", 1.0),
+        ("CASE WHEN x.t THEN x.u ELSE 1 END", None),
+        ("CASE WHEN x.t THEN NULL ELSE 1 END", None),
+        ("CASE WHEN x.t THEN x.old ELSE x.ts END", datetime(1969, 12, 31, 23, 59, 59)),
+        ("CASE WHEN x.t THEN CASE x.i WHEN 7 THEN 'in' END END || 'side'", "inside"),
+    ],
+)
+def test_case(expression, expected):
+    check(expression, expected)
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("CAST('12' AS integer)", 12),
+        ("' +12 '::int", 12),
+        ("'1.5'::integer", None),
+        ("'12x'::integer", None),
+        ("'9223372036854775808'::integer", None),
+        ("2.5::integer", 3),
+        ("(-2.5)::integer", -3),
+        ("x.nan::integer", None),
+        ("1e300::integer", None),
+        ("x.u::integer", None),
+        ("TRUE::integer", 1),
+        ("x.n::integer", None),
+        ("'1e3'::float", 1000.0),
+        ("'nan'::float", math.nan),
+        ("'Infinity'::double", math.inf),
+        ("'1,5'::float", None),
+        ("7::float", 7.0),
+        ("x.dec::float", 0.1),
+        ("'T'::boolean", True),
+        ("'0'::boolean", False),
+        ("'yes'::boolean", None),
+        ("0.0::boolean", False),
+        ("2::boolean", True),
+        ("x.i::string", "7"),
+        ("2.50::text", "2.5"),
+        ("1.0::text", "1"),
+        ("1e10::text", "1e+10"),
+        ("x.nan::text", "nan"),
+        ("TRUE::text", "true"),
+        ("x.ts::text", "2024-02-29 23:59:58.123456"),
+        ("x.day::text", "2024-02-29 00:00:00"),
+        ("x.berlin::text", "2024-03-01 00:30:00+01:00"),
+        ("x.offset::text", "2024-02-29 21:00:00-02:30"),
+        ("x.far::text", None),
+        ("'2024-02-29 12:30'::timestamp", datetime(2024, 2, 29, 12, 30)),
+        ("'2024-02-29'::timestamp", datetime(2024, 2, 29)),
+        ("'2023-02-29'::timestamp", None),
+        ("'2024-02-29 12:30Z'::timestamp", None),
+        ("'2024-02-29 12:30'::timestamptz", None),
+        ("'2024-02-29 12:30+02'::timestamptz = timestamp('2024-02-29 10:30Z')", True),
+        ("x.ts::text::timestamp = x.ts", True),
+        ("x.berlin::text::timestamptz = x.berlin", True),
+        ("TRY_CAST('x' AS integer)", None),
+        ("NULL::integer", None),
+    ],
+)
+def test_cast(expression, expected):
+    check(expression, expected)
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("x.utc AT TIME ZONE 'Europe/Madrid'", datetime(2024, 3, 1, 0, 30)),
+        ("x.berlin AT TIME ZONE 'UTC'", datetime(2024, 2, 29, 23, 30)),
+        ("timestamp('2024-07-01 12:00') AT TIME ZONE 'Europe/Madrid' = timestamp('2024-07-01 10:00Z')", True),
+        # 02:30 was left out: the offset before, +01:00, holds on.
+        ("timestamp('2024-03-31 02:30') AT TIME ZONE 'Europe/Madrid' = timestamp('2024-03-31 01:30Z')", True),
+        # 02:30 came twice: the later one.
+        ("timestamp('2024-10-27 02:30') AT TIME ZONE 'Europe/Madrid' = timestamp('2024-10-27 01:30Z')", True),
+        ("timestamp('2024-10-27 01:30') AT TIME ZONE 'Europe/Madrid' = timestamp('2024-10-26 23:30Z')", True),
+        ("x.ts AT TIME ZONE '-03:00' AT TIME ZONE 'UTC'", datetime(2024, 3, 1, 2, 59, 58, 123456)),
+        ("hour(x.utc AT TIME ZONE 'America/New_York')", 18),
+        ("extract(hour FROM x.utc AT TIME ZONE 'America/New_York') + extract(doy FROM x.ts)", 78),
+        ("x.nts AT TIME ZONE 'UTC'", None),
+        ("x.far AT TIME ZONE 'UTC'", None),
+    ],
+)
+def test_at_time_zone(expression, expected):
+    check(expression, expected)
 
 
 # ---------------------------------------------------------------- look-back

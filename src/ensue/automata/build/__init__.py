@@ -28,13 +28,14 @@ from ensue.automata.build import (
     within_time,
 )
 from ensue.automata.build.limits import Unsupported
+from ensue.automata.build.tracking import Watcher
 from ensue.automata.liveness import pruned, uses_of
 from ensue.automata.model import Automaton, TooLarge
 from ensue.automata.registers import Register, fresh
 from ensue.language import ast
 from ensue.language.printer import print_pattern
 from ensue.logic.comparisons import chains
-from ensue.logic.scope import captured, free, is_atom, nullable, singles
+from ensue.logic.scope import captured, free, is_atom, joined, nullable, singles
 
 __all__ = ["Unsupported", "apart", "build"]
 
@@ -63,40 +64,20 @@ def _construct(p: ast.Pattern) -> Automaton:
             return as_.construct(build(p.body), p.variable, marks_all=is_atom(p.body))
         case ast.Filter():
             return filter_.construct(p, build(p.body))
-        case ast.Sequence():
-            return sequence.construct(
-                *_told_apart(build(p.left), build(p.right)),
-                contiguous=p.contiguous,
-                gap=p.gap,
-                left_optional=nullable(p.left),
-                right_optional=nullable(p.right),
-            )
+        case ast.Sequence() | ast.NotBetween():
+            return _sequence(p)
         case ast.Iteration():
-            body, compared, related = chains(p.body)
-            made = iteration.construct(build(body), p.low, p.high, contiguous=p.contiguous, gap=p.gap)
-            for c in compared:
-                made = chain.construct(c, made)
-            for condition in related:
-                made = relate.between_rounds(condition, made)
-            return made
+            return _iteration(p)
         case ast.Or():
             return or_.construct(*_told_apart(build(p.left), build(p.right)))
         case ast.And():
             return and_.construct(*apart(build(p.left), build(p.right)))
         case ast.All():
-            return all_.construct(*apart(build(p.left), build(p.right)), singles(p.left) & singles(p.right))
+            return all_.construct(*apart(build(p.left), build(p.right)), joined(p))
         case ast.Unless():
             return unless.construct(p, build(p.body), _absent(p.absent))
-        case ast.NotBetween():
-            left, right = _told_apart(build(p.left), build(p.right))
-            return not_between.construct(
-                p,
-                left,
-                _absent(p.absent),
-                right,
-                left_optional=nullable(p.left),
-                right_optional=nullable(p.right),
-            )
+        case ast.NotBefore():
+            raise Unsupported(p, "an absence with a deadline before a pattern")
         case ast.Project():
             return project.construct(build(p.body), frozenset(p.variables))
         case ast.Within(window=ast.EventCount(count=count)):
@@ -112,6 +93,29 @@ def _construct(p: ast.Pattern) -> Automaton:
         case ast.Optional():
             return build(p.body)  # the sequence around it allows skipping it
     raise AssertionError(p)
+
+
+def _sequence(p: ast.Sequence | ast.NotBetween) -> Automaton:
+    if isinstance(p, ast.Sequence) and p.link is ast.Link.NEXT:
+        where = "what comes next depends on a name that is bound on both sides, or in a step that may be left out"
+        raise Unsupported(p, f"-> where {where}")
+    left, right = _told_apart(build(p.left), build(p.right))
+    optional = {"left_optional": nullable(p.left), "right_optional": nullable(p.right)}
+    if isinstance(p, ast.NotBetween):
+        return not_between.construct(p, left, _absent(p.absent), right, gap=p.gap, **optional)
+    return sequence.construct(left, right, contiguous=p.link is ast.Link.DIRECTLY, gap=p.gap, **optional)
+
+
+def _iteration(p: ast.Iteration) -> Automaton:
+    body, compared, related = chains(p.body)
+    watcher = None if p.absent is None else Watcher(p, _absent(p.absent))
+    directly = p.link is ast.Link.DIRECTLY
+    made = iteration.construct(build(body), p.low, p.high, contiguous=directly, gap=p.gap, watcher=watcher)
+    for c in compared:
+        made = chain.construct(c, made)
+    for condition in related:
+        made = relate.between_rounds(condition, made)
+    return made
 
 
 def apart(p: Automaton, q: Automaton) -> tuple[Automaton, Automaton]:
@@ -138,8 +142,12 @@ def _without_clash(p: Automaton, q: Automaton, clash: Collection[Register]) -> t
 
 def _given(p: ast.Pattern) -> frozenset[str]:
     """The variables of `p` that conditions inside `p` use from outside their own pattern."""
-    absent = free(p.absent) & singles(p) if isinstance(p, ast.Unless | ast.NotBetween) else frozenset()
-    return captured(p) | absent
+    match p:
+        case ast.Unless() | ast.NotBetween():
+            return captured(p) | (free(p.absent) & singles(p))
+        case ast.Iteration(absent=ast.Pattern() as absent):
+            return captured(p) | (free(absent) & singles(p.body))
+    return captured(p)
 
 
 def _absent(p: ast.Pattern) -> Automaton:

@@ -1,6 +1,6 @@
 """`p ALL q`: each side first waits, then runs, and then is done, independently of the other.
 
-The complex event ends where the later side ends. A variable that is single on both sides must mark one event, so
+The complex event ends where the later side ends. A variable in `shared` must mark the same event on both sides, so
 whenever one side marks it the other must as well.
 """
 

@@ -16,7 +16,7 @@ from ensue.engines.reference.queries import Progress, evaluate
 from ensue.language import ast
 from ensue.logic.check import Checked
 from ensue.logic.classify import deadline_of
-from ensue.logic.window import Window, peel_windows, reaches_back
+from ensue.logic.window import Window, peel_windows, reaches_back, time_before
 
 Positions = npt.NDArray[np.int64]
 
@@ -37,8 +37,9 @@ class ReferenceEngine:
         self._deadline = deadline_of(checked.query.pattern)
         self._wait = 0 if self._deadline is None else Window(time=self._deadline.high).ticks(tick)
         window = peel_windows(checked.query.pattern)[1].ticks(tick)
-        bounded = window is not None and self._wait is not None and not reaches_back(checked.query)
-        self._ticks = (window or 0) + (self._wait or 0) if bounded else None
+        times = (time_before(checked.query.pattern, tick), window, self._wait)
+        bounded = None not in times and not reaches_back(checked.query)
+        self._ticks = sum(t or 0 for t in times) if bounded else None
         self._first = 0  # the position of the first event kept
         self._events: EventStream | None = None
         self._passed: int | None = None  # the time that has passed; asked where there is a deadline

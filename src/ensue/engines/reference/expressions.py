@@ -12,13 +12,22 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any
 
-import pyarrow as pa
-
 from ensue.data.events import EventStream
-from ensue.data.schema import Kind, ValueType, timestamp_literal, value_type
-from ensue.engines.reference.scalar_functions import MEANINGS, aligned, as_computed, as_typed, half_away, nan_last
+from ensue.data.schema import Kind, ValueType, timestamp_literal
+from ensue.engines.reference.casting import cast
+from ensue.engines.reference.python_values import python_values
+from ensue.engines.reference.scalar_functions import (
+    MEANINGS,
+    aligned,
+    as_computed,
+    as_typed,
+    at_time_zone,
+    half_away,
+    nan_last,
+)
 from ensue.language import ast
 from ensue.logic.functions import AGGREGATES
+from ensue.logic.paths import root_of
 from ensue.logic.scope import aggregates_of, chosen_variables, last_of
 from ensue.logic.types import Typing
 
@@ -80,23 +89,6 @@ class Events:
         return self._substream_of[position][rank] if rank >= 0 else None
 
 
-def python_values(column: pa.ChunkedArray) -> list[Any]:
-    """The column as values that expressions compute with: times and durations as integers of nanoseconds."""
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    arrow = column.type
-    kind = value_type(arrow).kind
-    if kind in (Kind.TIMESTAMP, Kind.DURATION):
-        if pa.types.is_date32(arrow):
-            column, unit = column.cast(pa.int32()), "d"
-        else:
-            unit = "ms" if pa.types.is_date64(arrow) else arrow.unit
-        ticks = column.cast(pa.int64()).to_pylist()
-        return [None if t is None else t * ast.NANOSECONDS[unit] for t in ticks]
-    values: list[Any] = column.to_pylist()
-    return values
-
-
 @dataclass(frozen=True)
 class Scope:
     """What the names of an expression stand for: one event each (`chosen`), or a set (for `x[g]`, aggregates)."""
@@ -148,6 +140,11 @@ class Expressions:
                 return self.events.value(e.name, scope.chosen[e.variable])
             case ast.LastOf():
                 return self.events.value(e.name, scope.chosen[last_of(e.variable)])
+            case ast.Field():
+                struct = self.value(e.of, scope)
+                return None if struct is None else struct[e.name]
+            case ast.Element():
+                return _element(self.value(e.of, scope), self.value(e.index, scope))
             case ast.Each():
                 every = [self.value(e.condition, scope.at(k)) for k in scope.sets[e.variable]]
                 return _all(every)
@@ -173,10 +170,40 @@ class Expressions:
                 low, high = self.value(e.low, scope), self.value(e.high, scope)
                 return _negated(e, _all([binary(">=", operand, low), binary("<=", operand, high)]))
             case ast.Like():
-                return _negated(e, _like(self.value(e.operand, scope), self.value(e.pattern, scope)))
+                text, pattern = self.value(e.operand, scope), self.value(e.pattern, scope)
+                if e.any_case:
+                    text, pattern = (t if t is None else MEANINGS["lower"].compute(t) for t in (text, pattern))
+                return _negated(e, _like(text, pattern))
             case ast.Call():
                 return self._call(e, scope)
+            case ast.Case():
+                return self._case(e, scope)
+            case ast.Cast():
+                given = self._type(e.operand)
+                value = as_computed(self.value(e.operand, scope))
+                return value if given is None else cast(value, given, e.type)
+            case ast.AtTimeZone():
+                return self._at_time_zone(e, scope)
         raise AssertionError(e)
+
+    def _at_time_zone(self, e: ast.AtTimeZone, scope: Scope) -> Any:
+        value, given, type_ = self.value(e.operand, scope), self._type(e.operand), self._type(e)
+        if value is None or given is None or type_ is None:
+            return None
+        return as_typed(at_time_zone(value, getattr(given.arrow, "tz", None), e.zone), type_)
+
+    def _case(self, e: ast.Case, scope: Scope) -> Any:
+        """The result of the first branch whose condition is TRUE."""
+        operand = None if e.operand is None else self.value(e.operand, scope)
+        for condition, result in e.branches:
+            asked = self.value(condition, scope)
+            if (asked if e.operand is None else binary("=", operand, asked)) is True:
+                return self._chosen(e, self.value(result, scope))
+        return None if e.otherwise is None else self._chosen(e, self.value(e.otherwise, scope))
+
+    def _chosen(self, e: ast.Case, value: Any) -> Any:
+        type_ = self._type(e)
+        return as_computed(value) if type_ is None else as_typed(as_computed(value), type_)
 
     def _call(self, e: ast.Call, scope: Scope) -> Any:
         if e.function in AGGREGATES:
@@ -196,8 +223,8 @@ class Expressions:
         if not meaning.exact:
             values = list(map(as_computed, values))
         if meaning.zoned:
-            first = self._type(e.arguments[0])
-            values.append(None if first is None else getattr(first.arrow, "tz", None))
+            last = self._type(e.arguments[-1])
+            values.append(None if last is None else getattr(last.arrow, "tz", None))
         type_ = self._type(e)
         value = meaning.compute(*values)
         return value if type_ is None else as_typed(value, type_)
@@ -220,11 +247,15 @@ class Expressions:
     def _look_back(self, e: ast.Call, scope: Scope) -> Any:
         term, *steps = e.arguments
         k = int(steps[0].value) if steps and isinstance(steps[0], ast.Literal) else 1  # type: ignore[arg-type]
-        assert isinstance(term, ast.Attribute | ast.Name)
-        position = scope.chosen[term.variable] if isinstance(term, ast.Attribute) else scope.here
+        root = root_of(term)
+        assert isinstance(root, ast.Attribute | ast.Name)
+        position = scope.chosen[root.variable] if isinstance(root, ast.Attribute) else scope.here
         assert position is not None
         before = self.events.before(position, k)
-        return None if before is None else self.events.value(term.name, before)
+        if before is None:
+            return None
+        there = scope.choosing(root.variable, before) if isinstance(root, ast.Attribute) else scope.at(before)
+        return self.value(term, there)
 
     def _aggregate(self, e: ast.Call, scope: Scope) -> Any:
         (argument,) = e.arguments
@@ -303,6 +334,17 @@ def binary(symbol: str, left: Any, right: Any) -> Any:
         case "%":
             return None if right == 0 else _remainder(left, right)
     raise AssertionError(symbol)
+
+
+def _element(of: Any, index: Any) -> Any:
+    """An element of a list, counted from 1 or, with a negative number, from its end; or the value of a key of a map."""
+    if of is None or index is None:
+        return None
+    if isinstance(of, dict):
+        return of.get(index)
+    if index == 0 or abs(index) > len(of):
+        return None
+    return of[index - 1 if index > 0 else index]
 
 
 def _remainder(left: Any, right: Any) -> Any:

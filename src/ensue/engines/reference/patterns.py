@@ -19,17 +19,17 @@ from ensue.data.budget import Budget
 from ensue.engines.reference.expressions import Events, Expressions
 from ensue.engines.reference.tally import Tally
 from ensue.language import ast
-from ensue.logic.classify import conjunction, conjuncts_of
+from ensue.logic.classify import conjuncts_of
+from ensue.logic.first import first, when_there
 from ensue.logic.scope import (
-    aggregated_in,
-    aggregates_of,
-    attribute_variables,
     bindings,
     captured,
     free,
     is_atom,
+    joined,
     last_of,
     last_of_names,
+    names_in,
     nullable,
     passed_to_next_round,
     singles,
@@ -37,7 +37,7 @@ from ensue.logic.scope import (
 
 #: In the first round of an iteration, `LASTOF(y)` is None.
 Environment = Mapping[str, int | None]
-#: The events of the round before that the next round is told of, in the order of `carried`.
+#: The events of the round before that the next round is told of, in the order of `passed_to_next_round`.
 Told = tuple[int | None, ...]
 
 
@@ -118,9 +118,13 @@ class Patterns:
                 return self._as(p, env)
             case ast.Filter():
                 return self._filter(p, env)
+            case ast.Sequence(link=ast.Link.NEXT):
+                left, right = self.of(p.left, env), self.of(p.right, env)
+                pairs = self._join_without(first(p.right), left, right, when_there(p.right), p.gap, env)
+                return itertools.chain(pairs, self._without_optional(p, env))
             case ast.Sequence():
-                joined = self._join(self.of(p.left, env), self.of(p.right, env), p.contiguous, p.gap)
-                return itertools.chain(joined, self._without_optional(p, env))
+                pairs = self._join(self.of(p.left, env), self.of(p.right, env), p.link, p.gap)
+                return itertools.chain(pairs, self._without_optional(p, env))
             case ast.NotBetween():
                 return itertools.chain(self._not_between(p, env), self._without_optional(p, env))
             case ast.Iteration():
@@ -139,6 +143,8 @@ class Patterns:
                 return self._unless(p, env)
             case ast.NotAfter():
                 return self._not_after(p, env)
+            case ast.NotBefore():
+                return self._not_before(p, env)
             case ast.Select():
                 return select(p.selector, self.of(p.body, env), self.events.rank)
             case ast.Project():
@@ -156,22 +162,18 @@ class Patterns:
     def _filter(self, p: ast.Filter, env: Environment) -> Iterator[ComplexEvent]:
         """A variable that the filter's own pattern binds means its marks; any other comes from outside."""
         outside = {x: [k] for x, k in env.items() if k is not None}
-        # In a first round there is no LASTOF(y): what is said of it, a part of a conjunction, falls away.
-        said = [f for f in conjuncts_of(p.condition) if last_of_names(f) <= outside.keys()]
-        if not said:
-            yield from self.of(p.body, env)
-            return
-        condition = conjunction(said)
+        # The first round of an iteration has no LASTOF(y): conjuncts that speak of it hold there.
+        conjuncts = [f for f in conjuncts_of(p.condition) if last_of_names(f) <= outside.keys()]
         own = bindings(p.body)
-        spoken_of = attribute_variables(condition).union(*map(aggregated_in, aggregates_of(condition)))
+        spoken_of = frozenset[str]().union(*map(names_in, conjuncts))
         for c in self.of(p.body, env):
             sets = {**outside, **{x: c.of(x) for x in own if x in spoken_of}}
             single = {x: positions[0] for x, positions in sets.items() if own.get(x, True)}
-            if self.expressions.holds_for_every_choice(condition, sets, single):
+            if all(self.expressions.holds_for_every_choice(f, sets, single) for f in conjuncts):
                 yield c
 
     def _join(
-        self, left: Set[ComplexEvent], right: Set[ComplexEvent], contiguous: bool, gap: ast.Interval | None
+        self, left: Set[ComplexEvent], right: Set[ComplexEvent], link: ast.Link, gap: ast.Interval | None
     ) -> Iterator[ComplexEvent]:
         """`p ; q`, `p : q` and their timed forms."""
         by_start = defaultdict(list)
@@ -179,12 +181,12 @@ class Patterns:
             by_start[c.start].append(c)
         for start, after in by_start.items():
             for c1 in left:
-                if self._follows(c1.end, start, contiguous) and self._apart(c1.end, start, gap):
+                if self._follows(c1.end, start, link) and self._apart(c1.end, start, gap):
                     yield from (c1.union(c2) for c2 in after)
 
-    def _follows(self, end: int, start: int, contiguous: bool) -> bool:
+    def _follows(self, end: int, start: int, link: ast.Link) -> bool:
         rank = self.events.rank
-        return rank[end] + 1 == rank[start] if contiguous else end < start
+        return rank[end] + 1 == rank[start] if link is ast.Link.DIRECTLY else end < start
 
     def _apart(self, end: int, start: int, gap: ast.Interval | None) -> bool:
         times = self.events.nanoseconds
@@ -201,26 +203,50 @@ class Patterns:
 
         They are kept by what the next round is told of the last.
         """
-        first = (None,) * len(passed_to_next_round(p))
-        rounds, many = 1, self._round(p, env, first)
+        untold = (None,) * len(passed_to_next_round(p))
+        rounds, many = 1, self._round(p, env, untold)
         while many and (p.high is None or rounds <= p.high):
             if rounds >= p.low:
                 yield from itertools.chain(*many.values())
             longer: dict[Told, set[ComplexEvent]] = defaultdict(set)
             for told, so_far in many.items():
                 for tells, once in self._round(p, env, told).items():
-                    joined = self._join(so_far, once, p.contiguous, p.gap)
-                    longer[tells] |= self._tally.kept(joined, new=True)
+                    pairs = self._join(so_far, once, p.link, p.gap)
+                    absent = first(p.body) if p.link is ast.Link.NEXT else p.absent
+                    if absent is not None:
+                        pairs = self._join_without(absent, so_far, once, p.body, p.gap, self._told(p, env, told))
+                    longer[tells] |= self._tally.kept(pairs, new=True)
             many = {told: found for told, found in longer.items() if found}
             rounds += 1
 
     def _round(self, p: ast.Iteration, env: Environment, told: Told) -> dict[Told, set[ComplexEvent]]:
         """The complex events of a round that is told so of the round before, by what it tells the next."""
-        names = sorted(passed_to_next_round(p))
         found: dict[Told, set[ComplexEvent]] = defaultdict(set)
-        for c in self.of(p.body, {**env, **dict(zip(map(last_of, names), told, strict=True))}):
-            found[tuple(k for y in names for k in c.of(y))].add(c)
+        for c in self.of(p.body, self._told(p, env, told)):
+            found[tuple(k for y in sorted(passed_to_next_round(p)) for k in c.of(y))].add(c)
         return found
+
+    @staticmethod
+    def _told(p: ast.Iteration, env: Environment, told: Told) -> Environment:
+        """What a round sees: what is around the iteration, and the round before."""
+        return {**env, **dict(zip(map(last_of, sorted(passed_to_next_round(p))), told, strict=True))}
+
+    def _join_without(
+        self,
+        absent: ast.Pattern,
+        left: Set[ComplexEvent],
+        right: Set[ComplexEvent],
+        following: ast.Pattern,
+        gap: ast.Interval | None,
+        env: Environment,
+    ) -> Iterator[ComplexEvent]:
+        """`p ; q` with nothing absent between, which may use the single variables of `following`, the pattern `q`."""
+        for c2 in right:
+            found = self.of(absent, self._seen_from(following, c2, env))
+            for c1 in left:
+                between = any(c1.end < d.start and d.end < c2.start for d in found)
+                if c1.end < c2.start and self._apart(c1.end, c2.start, gap) and not between:
+                    yield c1.union(c2)
 
     def _inside(self, c: ComplexEvent, window: ast.Interval | ast.EventCount) -> bool:
         if isinstance(window, ast.EventCount):
@@ -228,10 +254,9 @@ class Patterns:
         return self._apart(c.start, c.end, window)
 
     def _all(self, p: ast.All, env: Environment) -> Iterator[ComplexEvent]:
-        shared = singles(p.left) & singles(p.right)
         for c1 in self.of(p.left, env):
             for c2 in self.of(p.right, env):
-                if all(c1.of(x) == c2.of(x) for x in shared):
+                if all(c1.of(x) == c2.of(x) for x in joined(p)):
                     yield c1.union(c2)
 
     def _unless(self, p: ast.Unless, env: Environment) -> Iterator[ComplexEvent]:
@@ -249,10 +274,18 @@ class Patterns:
                 if not any(c.end < d.start and p.deadline.contains(times[d.end] - times[c.end]) for d in absent):
                     yield c
 
+    def _not_before(self, p: ast.NotBefore, env: Environment) -> Iterator[ComplexEvent]:
+        """Nothing absent has ended before the start that started at most so long before it."""
+        times = self.events.nanoseconds
+        for c in self.of(p.body, env):
+            absent = self.of(p.absent, self._seen_from(p, c, env))
+            if not any(d.end < c.start and p.deadline.contains(times[c.start] - times[d.start]) for d in absent):
+                yield c
+
     def _not_between(self, p: ast.NotBetween, env: Environment) -> Iterator[ComplexEvent]:
         for c1 in self.of(p.left, env):
             for c2 in self.of(p.right, env):
-                if c1.end < c2.start:
+                if c1.end < c2.start and self._apart(c1.end, c2.start, p.gap):
                     c = c1.union(c2)
                     absent = self.of(p.absent, self._seen_from(p, c, env))
                     if not any(c1.end < d.start and d.end < c2.start for d in absent):

@@ -20,6 +20,9 @@ import pyarrow.compute as pc
 from ensue.data.schema import Kind, ValueType
 from ensue.language.ast import NANOSECONDS
 
+#: The mean radius of the earth in metres (IUGG).
+EARTH_RADIUS = 6_371_008.8
+
 
 @dataclass(frozen=True)
 class Meaning:
@@ -28,7 +31,7 @@ class Meaning:
     compute: Callable[..., Any]
     lenient: bool = False
     exact: bool = False  # it gets decimals as they are, to compare them; other functions get them as floats
-    zoned: bool = False  # it gets the time zone of its first argument as well
+    zoned: bool = False  # it gets the time zone of its last argument as well
 
 
 def aligned(left: Any, right: Any) -> tuple[Any, Any]:
@@ -93,6 +96,37 @@ def _whole(compute: Callable[[float], float]) -> Meaning:
     return Meaning(rounded)
 
 
+def _round(value: float, digits: int = 0) -> float | None:
+    """To so many digits after the point, or before it where there are less than 0; halves go away from zero."""
+    if isinstance(value, int):
+        step: int = 10 ** min(max(-digits, 0), 30)
+        size = (2 * abs(value) + step) // (2 * step) * step
+        return -size if value < 0 else size
+    if not math.isfinite(value) or digits > 308:
+        return value
+    if digits < -308:
+        return math.copysign(0.0, value)
+    # A power of ten below one is no float, so that is divided by.
+    power = float(f"1e{abs(digits)}")
+    scaled = value * power if digits > 0 else value / power
+    if abs(scaled) >= 2.0**52:
+        return value
+    whole = half_away(scaled)
+    found = math.copysign(whole / power if digits > 0 else whole * power, value)
+    return found if math.isfinite(found) else None
+
+
+def _distance(*degrees: float) -> float | None:
+    """The metres between two places, given as latitude and longitude in degrees, on a globe (haversine)."""
+    if any(math.isinf(d) for d in degrees) or abs(degrees[0]) > 90 or abs(degrees[2]) > 90:
+        return None
+    lat, lon, other_lat, other_lon = map(math.radians, map(float, degrees))
+    across = math.sin((other_lat - lat) / 2)
+    along = math.sin((other_lon - lon) / 2)
+    part = across * across + math.cos(lat) * math.cos(other_lat) * (along * along)
+    return 2 * EARTH_RADIUS * math.asin(min(math.sqrt(part), 1.0)) if part == part else part
+
+
 def _sign(value: float) -> float:
     if value != value:
         return value  # NaN has no sign
@@ -114,6 +148,16 @@ def _substr(text: str, start: int, length: int | None = None) -> str:
     return text[begin:] if length is None else text[begin : begin + max(length, 0)]
 
 
+def _contains(of: Any, wanted: Any) -> bool | None:
+    """Whether a text has the part, or a list an element that equals the value: as with IN, a NULL element may."""
+    if isinstance(of, str):
+        return wanted in of
+    found = [e for e in of if e is not None]
+    if any(left == right for left, right in (aligned(e, wanted) for e in found)):
+        return True
+    return None if len(found) < len(of) else False
+
+
 # ---------------------------------------------------------------- times
 
 
@@ -124,6 +168,20 @@ def _local(nanoseconds: int, zone: str | None) -> datetime | None:
         return utc.astimezone(_zone(zone)) if zone else utc
     except OverflowError:
         return None
+
+
+def in_years(nanoseconds: int) -> bool:
+    """Whether the time lies in the years 1 to 9999: others have no calendar."""
+    return -62_135_596_800 <= nanoseconds // 10**9 <= 253_402_300_799
+
+
+def utc_offset(nanoseconds: int, zone: str) -> int:
+    """The seconds that the clock of the zone is ahead at this instant; at the ends of all years, a day from there."""
+    seconds = min(max(nanoseconds // 10**9, -62_135_596_800 + 86_400), 253_402_300_799 - 86_400)
+    local = (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)).astimezone(_zone(zone))
+    offset = local.utcoffset()
+    assert offset is not None
+    return int(offset / timedelta(seconds=1))
 
 
 def _zone(name: str) -> tzinfo:
@@ -149,6 +207,61 @@ def _midnight(nanoseconds: int, zone: str | None) -> int | None:
         return None
     start = local.replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
     return int((start - datetime(1970, 1, 1, tzinfo=UTC)) / timedelta(seconds=1)) * 10**9
+
+
+def _epoch(nanoseconds: int) -> float:
+    return nanoseconds // 10**9 + nanoseconds % 10**9 / 10**9
+
+
+def _begin_of(unit: str, day: datetime) -> datetime:
+    """The first day of the week, month, quarter or year."""
+    match unit:
+        case "week":
+            return day - timedelta(days=day.weekday())
+        case "month":
+            return day.replace(day=1)
+        case "quarter":
+            return day.replace(month=(day.month - 1) // 3 * 3 + 1, day=1)
+        case "year":
+            return day.replace(month=1, day=1)
+    return day
+
+
+def date_trunc(unit: str, nanoseconds: int, zone: str | None) -> int | None:
+    """The begin of the hour, the day and so on, as the clock in the zone shows it."""
+    local = _local(nanoseconds, zone)
+    if local is None:
+        return None
+    unit = unit.lower()
+    steps = {"microsecond": 10**3, "millisecond": 10**6, "second": 10**9}.get(unit)
+    if steps is not None:
+        return nanoseconds - nanoseconds % steps
+    second = nanoseconds - nanoseconds % 10**9
+    if unit in ("minute", "hour"):  # by what the clock shows, without a change of its offset
+        return second - (local.second + (local.minute * 60 if unit == "hour" else 0)) * 10**9
+    start = _begin_of(unit, local.replace(hour=0, minute=0, second=0, fold=0))
+    return int((start - datetime(1970, 1, 1, tzinfo=UTC)) / timedelta(seconds=1)) * 10**9
+
+
+def at_time_zone(nanoseconds: int, given: str | None, zone: str) -> int | None:
+    """What the clock in `zone` shows at an instant or, of a time without a zone, the instant at which it shows that.
+
+    Where the clock shows a time twice, it is the later instant; where it leaves a time out, the offset before holds on.
+    """
+    if given is not None:
+        shown = _local(nanoseconds, zone)
+        if shown is None:
+            return None
+        seconds = int((shown.replace(tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)) / timedelta(seconds=1))
+    else:
+        clock = _local(nanoseconds, None)
+        if clock is None:
+            return None
+        readings = [clock.replace(tzinfo=_zone(zone), fold=fold).utcoffset() for fold in (0, 1)]
+        seconds = nanoseconds // 10**9 - int(min(r for r in readings if r is not None) / timedelta(seconds=1))
+        if not in_years(seconds * 10**9):
+            return None
+    return seconds * 10**9 + nanoseconds % 10**9
 
 
 # ---------------------------------------------------------------- choice
@@ -180,7 +293,7 @@ MEANINGS: dict[str, Meaning] = {
     "sign": Meaning(_sign),
     "floor": _whole(math.floor),
     "ceil": _whole(math.ceil),
-    "round": _whole(half_away),
+    "round": Meaning(_round),
     "sqrt": _of_floats(math.sqrt),
     "exp": _of_floats(math.exp),
     "ln": _of_floats(math.log),
@@ -193,6 +306,7 @@ MEANINGS: dict[str, Meaning] = {
     "acos": _of_floats(math.acos),
     "atan": _of_floats(math.atan),
     "atan2": _of_floats(math.atan2),
+    "distance": Meaning(_distance),
     "radians": _of_floats(math.radians),
     "degrees": _of_floats(math.degrees),
     # strings
@@ -203,9 +317,11 @@ MEANINGS: dict[str, Meaning] = {
     "substr": Meaning(_substr),
     "concat": Meaning(lambda *t: "".join(t)),
     "replace": Meaning(lambda t, old, new: t.replace(old, new) if old else t),
-    "contains": Meaning(lambda t, part: part in t),
+    "contains": Meaning(_contains, exact=True),
     "starts_with": Meaning(str.startswith),
     "ends_with": Meaning(str.endswith),
+    "regexp_matches": Meaning(lambda t, pattern: pc.match_substring_regex(pa.scalar(t), pattern).as_py()),
+    "split": Meaning(str.split),
     # times, in the zone of their column
     "year": _clock(lambda t: t.year),
     "month": _clock(lambda t: t.month),
@@ -214,7 +330,12 @@ MEANINGS: dict[str, Meaning] = {
     "hour": _clock(lambda t: t.hour),
     "minute": _clock(lambda t: t.minute),
     "second": _clock(lambda t: t.second),
+    "quarter": _clock(lambda t: (t.month + 2) // 3),
+    "week": _clock(lambda t: t.isocalendar().week),
+    "day_of_year": _clock(lambda t: t.timetuple().tm_yday),
+    "epoch": Meaning(_epoch),
     "date": Meaning(_midnight, zoned=True),
+    "date_trunc": Meaning(date_trunc, zoned=True),
     # choice
     "coalesce": Meaning(lambda *values: next((v for v in values if v is not None), None), lenient=True),
     "nullif": Meaning(_null_if, lenient=True, exact=True),
