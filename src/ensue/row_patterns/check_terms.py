@@ -1,0 +1,296 @@
+"""Checks conditions and measures, and takes them apart into terms that speak of the match."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from ensue.data.schema import BOOLEAN, FLOAT, INTEGER, NULL, STRING, Kind, Schema, ValueType, value_type
+from ensue.errors import Problem, ProblemKind, did_you_mean, listed
+from ensue.language import ast
+from ensue.logic.types import Typing, as_operand
+from ensue.row_patterns import clause_ast as rows
+from ensue.row_patterns.column_names import ColumnNames
+from ensue.row_patterns.match_terms import (
+    LABEL,
+    NUMBER,
+    Aggregate,
+    Formula,
+    Navigation,
+    NumberOfMatch,
+    RowValue,
+    Term,
+)
+from ensue.row_patterns.sql_words import AGGREGATES
+
+_PHYSICAL = ("PREV", "NEXT")
+
+
+class TermChecker:
+    """Checks the expressions of one clause over a table; `problems` holds all that is wrong."""
+
+    def __init__(self, text: str, table: Schema, unions: Mapping[str, frozenset[str]]) -> None:
+        self.problems: list[Problem] = []
+        self._text = text
+        self._table = table
+        self._columns = ColumnNames(table.attributes)
+        self._unions = unions
+        self._row = Schema({**table.attributes, LABEL: STRING, NUMBER: INTEGER})
+
+    def condition(self, e: ast.Expression) -> Formula | None:
+        """A condition of DEFINE: TRUE or FALSE, and of the match so far."""
+        self._in_define = True
+        formula = self._formula(e)
+        if formula is not None and formula.type.kind not in (Kind.BOOLEAN, Kind.NULL):
+            self._refuse(e, f"a condition is TRUE or FALSE, but this is of type {formula.type}")
+        return formula
+
+    def measure(self, e: ast.Expression) -> Formula | None:
+        self._in_define = False
+        return self._formula(e)
+
+    # -- formulas
+
+    def _formula(self, e: ast.Expression) -> Formula | None:
+        before = len(self.problems)
+        terms: dict[str, Term] = {}
+
+        def by(part: ast.Expression) -> ast.Expression | None:
+            found = self._term(part)
+            if found is None:
+                return self._struct_field(part, by)
+            return ast.Name(self._named(part, found, terms), span=part.span)
+
+        expression = ast.replaced(e, by)
+        if len(self.problems) > before:
+            return None
+        if isinstance(expression, ast.Name):  # a value as it is keeps its own type, even a decimal
+            type_: ValueType | None = terms[expression.name].type
+        else:
+            typing = Typing(Schema({name: term.type for name, term in terms.items()}))
+            type_ = typing.infer(expression)
+            self.problems.extend(typing.problems)
+        if type_ is None:
+            return None
+        text = self._text[e.span.start : e.span.end]
+        return Formula(expression, terms, type_, text, e.span)
+
+    def _named(self, part: ast.Expression, term: Term, terms: dict[str, Term]) -> str:
+        """The name of a term: as it is written, so that what is said of its type can be read."""
+        known = next((name for name, other in terms.items() if other == term), None)
+        name = known or " ".join(self._text[part.span.start : part.span.end].split())
+        while terms.get(name, term) != term:
+            name += "'"
+        terms[name] = term
+        return name
+
+    def _term(self, e: ast.Expression) -> Term | None:
+        """The term that this part is, or None if it is an operation on others."""
+        match e:
+            case rows.MatchNumber():
+                return NumberOfMatch(INTEGER)
+            case rows.Classifier():
+                of, value = self._row_value(e, e)
+                return Navigation(value, of)
+            case ast.Name():
+                of, value = self._row_value(e, e)
+                return Navigation(value, of)
+            case ast.Attribute() if self._is_variable(e):
+                of, value = self._row_value(e, e)
+                return Navigation(value, of)
+            case rows.Navigate():
+                return self._navigation(e)
+            case rows.Aggregated():
+                return self._aggregate(e)
+        return None
+
+    def _is_variable(self, e: ast.Attribute) -> bool:
+        """Whether this is a column of a variable, and not a field of a column that holds structs."""
+        if e.variable in self._unions:
+            return True
+        column = self._columns.find(self._text[e.span.start :][: len(e.variable)])
+        return column is None or not pa.types.is_struct(self._table.attributes[column].arrow)
+
+    def _struct_field(self, e: ast.Expression, by: object) -> ast.Expression | None:
+        if not isinstance(e, ast.Attribute):
+            return None
+        place = ast.Name(self._text[e.span.start :][: len(e.variable)], span=e.span)
+        return ast.Field(by(place), e.name, span=e.span)  # type: ignore[operator]
+
+    # -- navigation
+
+    def _navigation(self, e: rows.Navigate) -> Navigation | None:
+        inner = e.argument
+        if e.function in _PHYSICAL:
+            step = self._offset(e, 1) * (-1 if e.function == "PREV" else 1)
+            if isinstance(inner, rows.Navigate) and inner.function not in _PHYSICAL:
+                found = self._logical(inner)
+            else:
+                of, value = self._row_value(inner, e)
+                found = Navigation(value, of)
+            return Navigation(found.value, found.of, found.final, found.from_first, found.offset, step)
+        return self._logical(e)
+
+    def _logical(self, e: rows.Navigate) -> Navigation:
+        of, value = self._row_value(e.argument, e)
+        return Navigation(value, of, self._is_final(e, e.semantics), e.function == "FIRST", self._offset(e, 0))
+
+    def _offset(self, e: rows.Navigate, otherwise: int) -> int:
+        offset = e.offset
+        if offset is None:
+            return otherwise
+        if isinstance(offset, ast.Literal) and isinstance(offset.value, int) and not isinstance(offset.value, bool):
+            return offset.value
+        self._refuse(offset, f"the second argument of {e.function} is a whole number, from 0 on", f"write {e.function}(x, 1)")
+        return otherwise
+
+    def _is_final(self, e: ast.Expression, semantics: rows.Semantics | None) -> bool:
+        final = semantics is rows.Semantics.FINAL
+        if final and self._in_define:
+            hint = "a condition of DEFINE knows the match as far as the current row: leave FINAL out"
+            self._refuse(e, "FINAL cannot stand in DEFINE", hint, ProblemKind.SCOPE)
+        return final
+
+    # -- aggregates
+
+    def _aggregate(self, e: rows.Aggregated) -> Aggregate | None:
+        least, most = AGGREGATES[e.function]
+        given = len(e.arguments)
+        if not least <= given <= most and e.rows_of is None:
+            wanted = f"{least} argument" if least == most else f"{least} or {most} arguments"
+            self._refuse(e, f"{e.function} takes {wanted}, not {given}")
+            return None
+        if e.rows_of is not None:
+            if e.function != "count":
+                self._refuse(e, f"only count takes {e.rows_of}.*")
+            return Aggregate("count", (), INTEGER, self._union(e.rows_of, e), self._is_final(e, e.semantics))
+        if e.distinct and not e.arguments:
+            self._refuse(e, "count(DISTINCT *) has no meaning here", "name a column: count(DISTINCT A.x)")
+        of, values = self._row_values(e.arguments, e, needs_column=False)
+        type_ = self._type_of_aggregate(e, values)
+        return Aggregate(e.function, values, type_, of, self._is_final(e, e.semantics), e.distinct)
+
+    def _type_of_aggregate(self, e: rows.Aggregated, values: tuple[RowValue, ...]) -> ValueType:
+        if e.function == "count" or not values:
+            return INTEGER
+        found = values[0].type
+        operand = as_operand(found) or found
+        unknown = found.kind is Kind.NULL
+        match e.function:
+            case "sum" | "avg":
+                if not operand.kind.numeric and not unknown:
+                    self._refuse(e, f"{e.function} takes numbers, but this is of type {found}")
+                return INTEGER if e.function == "sum" and operand.kind is Kind.INTEGER else FLOAT
+            case "min" | "max" if found.kind.nested:
+                self._refuse(e, f"{e.function} cannot order values of type {found}")
+            case "bool_and" | "bool_or":
+                if found.kind is not Kind.BOOLEAN and not unknown:
+                    self._refuse(e, f"{e.function} takes a value of type boolean, but this is of type {found}")
+                return BOOLEAN
+            case "string_agg":
+                for value, argument in zip(values, e.arguments, strict=True):
+                    if value.type.kind not in (Kind.STRING, Kind.NULL):
+                        self._refuse(argument, f"{e.function} takes a value of type string, not {value.type}")
+                if len(values) > 1 and not isinstance(e.arguments[1], ast.Literal):
+                    self._refuse(e.arguments[1], "the separator is a string as it is: string_agg(x, ', ')")
+                return STRING
+            case "collect":
+                if e.distinct and found.kind.nested:
+                    self._refuse(e, f"DISTINCT cannot compare values of type {found}")
+                return ValueType(Kind.LIST, pa.list_(operand.arrow))
+        return operand
+
+    # -- one row
+
+    def _row_value(self, e: ast.Expression, where: ast.Expression) -> tuple[frozenset[str] | None, RowValue]:
+        of, (value,) = self._row_values((e,), where, needs_column=True)
+        return of, value
+
+    def _row_values(
+        self, expressions: tuple[ast.Expression, ...], where: ast.Expression, *, needs_column: bool
+    ) -> tuple[frozenset[str] | None, tuple[RowValue, ...]]:
+        """The expressions as expressions of one row, and the rows they speak of, which all must be the same."""
+        speak_of: dict[str | None, ast.Expression] = {}
+        before = len(self.problems)
+        over_row = [ast.replaced(e, lambda part: self._of_row(part, speak_of, where)) for e in expressions]
+        if len(speak_of) > 1:
+            one, two = (name or "all rows" for name in list(speak_of)[:2])
+            hint = "take the values apart: one call for each variable, or a SUBSET of both"
+            message = f"the columns in one call are of one variable, but these are of {one} and {two}"
+            self._refuse(where, message, hint, ProblemKind.SCOPE)
+        if needs_column and not speak_of and len(self.problems) == before:
+            self._refuse(where, "this goes to no row: it names no column", "write LAST(A.x)", ProblemKind.SCOPE)
+        variable = next(iter(speak_of), None)
+        values = tuple(RowValue(e, self._type(e) if len(self.problems) == before else NULL) for e in over_row)
+        return (None if variable is None else self._unions.get(variable)), values
+
+    def _type(self, e: ast.Expression) -> ValueType:
+        if isinstance(e, ast.Name):
+            return self._row.attributes[e.name]
+        typing = Typing(self._row)
+        found = typing.infer(e)
+        self.problems.extend(typing.problems)
+        return found or NULL
+
+    def _of_row(
+        self, e: ast.Expression, speak_of: dict[str | None, ast.Expression], where: ast.Expression
+    ) -> ast.Expression | None:
+        match e:
+            case ast.Name():
+                speak_of.setdefault(None, e)
+                return self._column(e, e.name)
+            case ast.Attribute() if self._is_variable(e):
+                self._union(e.variable, e)
+                speak_of.setdefault(e.variable, e)
+                return self._column(e, e.name)
+            case ast.Attribute():
+                place = ast.Name(self._text[e.span.start :][: len(e.variable)], span=e.span)
+                speak_of.setdefault(None, e)
+                return ast.Field(self._column(place, place.name), e.name, span=e.span)
+            case rows.Classifier():
+                if e.variable is not None:
+                    self._union(e.variable, e)
+                speak_of.setdefault(e.variable, e)
+                return ast.Name(LABEL, span=e.span)
+            case rows.MatchNumber():
+                return ast.Name(NUMBER, span=e.span)
+            case rows.Navigate() | rows.Aggregated():
+                self._refuse_nesting(e, where)
+                return ast.Literal(None, ast.LiteralType.NULL, span=e.span)
+        return None
+
+    def _refuse_nesting(self, e: ast.Expression, where: ast.Expression) -> None:
+        def called(part: ast.Expression) -> str:
+            return part.function if isinstance(part, rows.Navigate | rows.Aggregated) else "this"
+
+        hint = "FIRST and LAST may stand in PREV and NEXT, alone: PREV(FIRST(A.x), 1)"
+        if isinstance(where, rows.Aggregated):
+            hint = "an aggregate is over the values of single rows"
+        message = f"{called(e)} cannot stand inside of {called(where)}"
+        self._refuse(e, message, hint, ProblemKind.SCOPE)
+
+    def _column(self, e: ast.Expression, name: str) -> ast.Expression:
+        column = self._columns.find(name)
+        if column is None:
+            self.problems.append(self._columns.problem(name, e.span))
+            return ast.Literal(None, ast.LiteralType.NULL, span=e.span)
+        return ast.Name(column, span=e.span)
+
+    def _union(self, variable: str, e: ast.Expression) -> frozenset[str] | None:
+        found = self._unions.get(variable)
+        if found is None:
+            known = list(self._unions)
+            hint = did_you_mean(variable, known) or f"the variables are {listed(known)}"
+            self._refuse(e, f"unknown variable '{variable}'", hint, ProblemKind.NAME)
+        return found
+
+    def _refuse(
+        self, where: ast.Node, message: str, hint: str | None = None, kind: ProblemKind = ProblemKind.TYPE
+    ) -> None:
+        self.problems.append(Problem(kind, message, where.span, hint))
+
+
+def schema_of(table: pa.Schema) -> Schema:
+    """The types of a table's columns."""
+    return Schema({field.name: value_type(field.type) for field in table})

@@ -1,0 +1,227 @@
+"""Reads the clause MATCH_RECOGNIZE (...): its parts, which come in one order, and the pattern."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ensue.errors import ProblemKind
+from ensue.language import ast
+from ensue.row_patterns import clause_ast as rows
+from ensue.row_patterns.sql_expressions import MOST_NESTED, ExpressionReader, variable_of
+from ensue.row_patterns.sql_tokens import Token
+
+_QUANTIFIERS = {"*": (0, None), "+": (1, None), "?": (0, 1)}
+_ORDER = ("PARTITION", "ORDER", "MEASURES", "ONE", "ALL", "AFTER", "PATTERN", "WITHIN", "SUBSET", "DEFINE")
+_HINT = "the parts come in the order PARTITION BY, ORDER BY, MEASURES, ONE ROW or ALL ROWS PER MATCH, AFTER MATCH SKIP, "
+_HINT += "PATTERN, SUBSET, DEFINE"
+
+
+class ClauseReader(ExpressionReader):
+    """Reads what stands in the parentheses behind MATCH_RECOGNIZE."""
+
+    def clause(self) -> rows.MatchRecognize:
+        start = self.take("MATCH_RECOGNIZE")
+        self.take("(")
+        partition = self.several(self._column_name) if self._took_by("PARTITION") else ()
+        order = self.several(self.sort_key) if self._took_by("ORDER") else ()
+        measures = self.several(self._measure) if self.took("MEASURES") else ()
+        per_match = self._rows_per_match()
+        skip = self._skip()
+        pattern = self._whole_pattern(start)
+        within = self._within()
+        subsets = self.several(self._subset) if self.took("SUBSET") else ()
+        definitions = self.several(self._definition) if self.took("DEFINE") else ()
+        if not self.took(")"):
+            misplaced = self.here.word in _ORDER
+            self.unexpected("')'", _HINT if misplaced else None)
+        span = self.span_from(start)
+        return rows.MatchRecognize(
+            pattern, partition, order, measures, per_match, skip, within, subsets, definitions, span=span
+        )
+
+    def _took_by(self, word: str) -> bool:
+        if not self.took(word):
+            return False
+        self.take("BY")
+        return True
+
+    def _column_name(self) -> rows.ColumnRef:
+        start = self.name("a column")
+        if self.took("."):
+            return rows.ColumnRef(self.name("a column").value, variable_of(start), span=self.span_from(start))
+        return rows.ColumnRef(start.value, span=start.span)
+
+    def sort_key(self) -> rows.SortKey:
+        start = self.here
+        expression = self.expression()
+        descending = self.took("DESC")
+        if not descending:
+            self.took("ASC")
+        nulls_first = None
+        if self.took("NULLS"):
+            nulls_first = self.took("FIRST")
+            if not nulls_first:
+                self.take("LAST", hint="write NULLS FIRST or NULLS LAST")
+        return rows.SortKey(expression, descending, nulls_first, span=self.span_from(start))
+
+    def _measure(self) -> rows.Measure:
+        start = self.here
+        expression = self.expression()
+        self.take("AS", hint="each measure has a name: A.price AS price")
+        return rows.Measure(expression, self.name().value, span=self.span_from(start))
+
+    def _rows_per_match(self) -> rows.RowsPerMatch:
+        if self.took("ONE"):
+            self.take("ROW", "PER", "MATCH")
+            return rows.RowsPerMatch.ONE
+        if not self.took("ALL"):
+            return rows.RowsPerMatch.ONE
+        self.take("ROWS", "PER", "MATCH")
+        if self.took("OMIT"):
+            self.take("EMPTY", "MATCHES")
+            return rows.RowsPerMatch.OMIT_EMPTY
+        if self.took("WITH"):
+            self.take("UNMATCHED", "ROWS")
+            return rows.RowsPerMatch.WITH_UNMATCHED
+        if self.took("SHOW"):
+            self.take("EMPTY", "MATCHES")
+        return rows.RowsPerMatch.ALL
+
+    def _skip(self) -> rows.Skip:
+        start = self.here
+        if not self.took("AFTER"):
+            return rows.Skip(span=start.span)
+        self.take("MATCH", "SKIP")
+        if self.took("PAST"):
+            self.take("LAST", "ROW")
+            return rows.Skip(span=self.span_from(start))
+        self.take("TO", hint="write SKIP PAST LAST ROW, SKIP TO NEXT ROW, SKIP TO FIRST A or SKIP TO LAST A")
+        if self.took("NEXT", "ROW"):
+            return rows.Skip(rows.SkipTo.NEXT, span=self.span_from(start))
+        to = rows.SkipTo.LAST
+        if self.sees_one_of(("FIRST", "LAST")) and self.ahead().is_name and self.ahead().word != "PATTERN":
+            to = rows.SkipTo(f"TO {self.step().word}")
+        variable = self.name("a variable")
+        return rows.Skip(to, variable_of(variable), span=self.span_from(start))
+
+    def _within(self) -> ast.Duration | None:
+        if not self.took("WITHIN"):
+            return None
+        token = self.take("INTERVAL", hint="write WITHIN INTERVAL '10' MINUTE")
+        if self.here.kind not in ("string", "integer", "decimal"):
+            self.unexpected("a length of time", "write WITHIN INTERVAL '10' MINUTE")
+        return self._length(token)
+
+    def _subset(self) -> rows.Subset:
+        start = self.name("the name of a subset")
+        self.take("=")
+        self.take("(")
+        variables = self.several(self._variable)
+        self.take(")")
+        return rows.Subset(variable_of(start), variables, span=self.span_from(start))
+
+    def _variable(self) -> rows.Variable:
+        token = self.name("a variable")
+        return rows.Variable(variable_of(token), span=token.span)
+
+    def _definition(self) -> rows.Definition:
+        start = self.name("a variable")
+        self.take("AS")
+        return rows.Definition(variable_of(start), self.expression(), span=self.span_from(start))
+
+    # -- patterns
+
+    def _whole_pattern(self, start: Token) -> rows.RowPattern:
+        if self.sees_one_of(("INITIAL", "SEEK")):
+            hint = "it belongs to the form in OVER (...), which is not there"
+            self.refuse(f"{self.here.word} has no meaning in MATCH_RECOGNIZE", self.here.span, hint)
+        if not self.sees("PATTERN"):
+            if self.here.word in (")", "SUBSET", "DEFINE", "WITHIN"):
+                hint = "write PATTERN (A B+), and what A and B are in DEFINE"
+                self.refuse("MATCH_RECOGNIZE needs a PATTERN", start.span, hint)
+            self.unexpected("PATTERN", _HINT)
+        self.step()
+        self.take("(")
+        pattern = self._alternation()
+        self.take(")")
+        return pattern
+
+    def _alternation(self) -> rows.RowPattern:
+        start = self.here
+        self._nested += 1
+        if self._nested > MOST_NESTED:
+            message = f"the pattern nests more than {MOST_NESTED} deep here"
+            self.refuse(message, start.span, kind=ProblemKind.UNSUPPORTED)
+        options = [self._concatenation()]
+        while self.took("|"):
+            options.append(self._concatenation())
+        self._nested -= 1
+        return options[0] if len(options) == 1 else rows.Alternation(tuple(options), span=self.span_from(start))
+
+    def _concatenation(self) -> rows.RowPattern:
+        start = self.here
+        parts = [self._quantified()]
+        while self.here.is_name or self.here.word in ("(", "{-", "^", "$"):
+            parts.append(self._quantified())
+        return parts[0] if len(parts) == 1 else rows.Concatenation(tuple(parts), span=self.span_from(start))
+
+    def _quantified(self) -> rows.RowPattern:
+        start = self.here
+        body = self._primary()
+        bounds = self._bounds()
+        if bounds is None:
+            return body
+        low, high = bounds
+        greedy = not self.took("?")
+        if self.here.word in ("*", "+", "?", "{"):
+            self.unexpected("one quantifier", "put the part in parentheses: (A+)*")
+        return rows.Quantified(body, low, high, greedy, span=self.span_from(start))
+
+    def _bounds(self) -> tuple[int, int | None] | None:
+        start = self.here
+        if self.here.word in _QUANTIFIERS:
+            return _QUANTIFIERS[self.step().word]
+        if not self.took("{"):
+            return None
+        low, comma = self._count(), self.took(",")
+        high = self._count() if comma else low
+        if not comma and low is None:
+            self.unexpected("a number", "write {2}, {2,}, {2,3} or {,3}")
+        self.take("}")
+        span = self.span_from(start)
+        if high == 0:
+            self.refuse("a quantifier allows one repetition at least", span, "write () for the empty pattern")
+        if high is not None and (low or 0) > high:
+            self.refuse(f"at least {low} and at most {high} repetitions cannot be", span)
+        return low or 0, high
+
+    def _count(self) -> int | None:
+        if self.here.kind != "integer":
+            return None
+        token = self.step()
+        if len(token.text) > 9:
+            self.refuse("the number of repetitions is too large", token.span)
+        return int(token.text)
+
+    def _primary(self) -> rows.RowPattern:
+        start = self.here
+        if self.took("("):
+            if self.took(")"):
+                return rows.Empty(span=self.span_from(start))
+            found = self._alternation()
+            self.take(")")
+            return replace(found, span=self.span_from(start))
+        if self.took("{-"):
+            body = self._alternation()
+            self.take("-}")
+            return rows.Exclusion(body, span=self.span_from(start))
+        if self.took("^"):
+            return rows.PartitionStart(span=start.span)
+        if self.took("$"):
+            return rows.PartitionEnd(span=start.span)
+        if self.took("PERMUTE", "("):
+            parts = self.several(self._alternation)
+            self.take(")")
+            return rows.Permutation(parts, span=self.span_from(start)) if len(parts) > 1 else parts[0]
+        token = self.name("a pattern")
+        return rows.Variable(variable_of(token), span=token.span)

@@ -1,0 +1,199 @@
+"""What measures are worth, as columns: at each point of view, which is a match and the current row in it.
+
+Navigation is counting and gathering. The rows with some variables are numbered through all matches, so that the n-th of
+them before or behind a row is found by arithmetic, for all points of view at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ensue.columns.conversions import as_type, plain
+from ensue.columns.evaluation import evaluated
+from ensue.columns.raw_arrays import array_of, missing, raw
+from ensue.data.events import integers
+from ensue.data.schema import Kind
+from ensue.language import ast
+from ensue.row_patterns.aggregates_of_rows import aggregates_of
+from ensue.row_patterns.match_finding import FoundMatches
+from ensue.row_patterns.match_terms import LABEL, NUMBER, Aggregate, Formula, Navigation, NumberOfMatch, RowValue, Term
+from ensue.row_patterns.ordered_rows import Integers, OrderedRows
+
+Mask = npt.NDArray[np.bool_]
+#: So many values of running aggregates are looked at at a time.
+_AT_ONCE = 1 << 22
+
+
+@dataclass(frozen=True)
+class Views:
+    """The points of view: `current` counts in the match from 0 and is -1 in an empty one."""
+
+    match: Integers
+    current: Integers
+
+    def __len__(self) -> int:
+        return len(self.match)
+
+
+@dataclass(frozen=True)
+class _Members:
+    """The rows with some of the variables, through all matches: row `i` of all is the `before[i]`-th of them."""
+
+    places: Integers
+    before: Integers
+
+
+@dataclass
+class Measures:
+    """Evaluates the measures of the matches that were found."""
+
+    rows: OrderedRows
+    found: FoundMatches
+    views: Views
+    _known: dict[frozenset[str] | None, _Members] = field(default_factory=dict)
+
+    def value(self, formula: Formula) -> pa.Array:
+        """The measure at each point of view."""
+        columns = {name: self._term(term) for name, term in formula.terms.items()}
+        if isinstance(formula.expression, ast.Name):
+            found = columns[formula.expression.name]
+            return found if found.type == formula.type.arrow else as_type(plain(found), formula.type.arrow)
+        return as_type(evaluated(formula.expression, columns, len(self.views)), formula.type.arrow)
+
+    def _term(self, term: Term) -> pa.Array:
+        match term:
+            case NumberOfMatch():
+                return integers(self.found.number[self.views.match])
+            case Navigation():
+                return self._navigated(term)
+            case Aggregate():
+                return self._aggregated(term)
+
+    # -- which rows
+
+    def _members(self, of: frozenset[str] | None) -> _Members:
+        if of not in self._known:
+            size = len(self.found.steps)
+            if of is None:
+                every = np.arange(size + 1)
+                self._known[of] = _Members(every[:-1], every)
+            else:
+                wanted = np.array([v in of for v in self.found.program.variables], dtype=np.bool_)
+                taken = wanted[self.found.variables]
+                self._known[of] = _Members(np.flatnonzero(taken), np.concatenate([[0], np.cumsum(taken)]))
+        return self._known[of]
+
+    def _range(self, term: Navigation | Aggregate) -> tuple[_Members, Integers, Integers]:
+        """From which member to which the term looks, at each point of view."""
+        members, offset, match = self._members(term.of), self.found.offset, self.views.match
+        begin = offset[match]
+        end = offset[match + 1] if term.final else begin + self.views.current + 1
+        return members, members.before[begin], members.before[end]
+
+    def _navigated(self, term: Navigation) -> pa.Array:
+        members, low, high = self._range(term)
+        member = low + term.offset if term.from_first else high - 1 - term.offset
+        there = (member >= low) & (member < high)
+        member = np.where(there, member, 0)
+        place = members.places[member] if len(members.places) else np.zeros(len(member), dtype=np.int64)
+        match = self.views.match
+        begin = self.found.offset[match]
+        row = self.found.start[match] + place - begin + term.step
+        if term.step:
+            partition = self.rows.partition_of(self.found.start[match])
+            there &= (row >= self.rows.begins[partition]) & (row < self.rows.begins[partition + 1])
+        return self._at(term.value, np.where(there, row, 0), there, place + term.step)
+
+    # -- values at rows
+
+    def _at(self, value: RowValue, row: Integers, there: Mask, place: Integers) -> pa.Array:
+        """The value at each of these rows, NULL where there is none; `place` counts through all matches."""
+        e = value.expression
+        index = integers(row) if there.all() else array_of(row, ~there, pa.int64())
+        if isinstance(e, ast.Name) and e.name not in (LABEL, NUMBER):
+            return _taken(self.rows.column(e.name), index)
+        columns = {c: _taken(self.rows.column(c), index) for c in value.columns}
+        if value.uses_label:
+            columns[LABEL] = self._labels(place, there)
+        if value.uses_number:
+            columns[NUMBER] = integers(self.found.number[self.views.match])
+        found = evaluated(e, columns, len(row))
+        return found if there.all() else pc.if_else(array_of(there, None, pa.bool_()), found, pa.scalar(None, found.type))
+
+    def _labels(self, place: Integers, there: Mask) -> pa.Array:
+        """The variable of each row; one that is not in the match has none."""
+        match, offset = self.views.match, self.found.offset
+        inside = there & (place >= offset[match]) & (place < offset[match + 1])
+        if not len(self.found.steps):
+            return pa.nulls(len(place), pa.string())
+        numbers = self.found.variables[np.where(inside, place, 0)].astype(np.int64)
+        return pa.array(self.found.program.variables, pa.string()).take(array_of(numbers, ~inside, pa.int64()))
+
+    # -- aggregates
+
+    def _aggregated(self, term: Aggregate) -> pa.Array:
+        members, low, high = self._range(term)
+        if not term.arguments:
+            return integers(high - low)
+        values = self._values_of_members(term, members)
+        if term.function in ("count", "sum") and not term.distinct:
+            quick = _by_prefixes(term, values, low, high)
+            if quick is not None:
+                return quick
+        return self._one_by_one(term, values, low, high)
+
+    def _values_of_members(self, term: Aggregate, members: _Members) -> pa.Array:
+        """The argument at each member."""
+        match = np.repeat(np.arange(len(self.found)), self.found.lengths)[members.places]
+        row = self.found.start[match] + members.places - self.found.offset[match]
+        own = Measures(self.rows, self.found, Views(match, members.places - self.found.offset[match]), self._known)
+        return plain(own._at(term.arguments[0], row, np.ones(len(row), dtype=np.bool_), members.places))
+
+    def _one_by_one(self, term: Aggregate, values: pa.Array, low: Integers, high: Integers) -> pa.Array:
+        """Each set written out, so many values at a time."""
+        ends = np.cumsum(high - low)
+        parts, begin = [], 0
+        while begin < len(low) or not parts:
+            done = ends[begin - 1] if begin else 0
+            end = max(int(np.searchsorted(ends, done + _AT_ONCE, side="right")), begin + 1)
+            sizes = (high - low)[begin:end]
+            offsets = np.concatenate([[0], np.cumsum(sizes)])
+            taken = np.arange(offsets[-1]) + np.repeat(low[begin:end] - offsets[:-1], sizes)
+            parts.append(aggregates_of(term, values.take(integers(taken)), offsets))
+            begin = end
+        return parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
+
+
+def _taken(column: pa.Array, index: pa.Array) -> pa.Array:
+    if not len(column):
+        return pa.nulls(len(index), column.type)
+    return column.take(index)
+
+
+def _by_prefixes(term: Aggregate, values: pa.Array, low: Integers, high: Integers) -> pa.Array | None:
+    """Counts, and sums of whole numbers, as differences of running sums; None for another aggregate."""
+    null = missing(values)
+    known = np.ones(len(values), dtype=np.int64) if null is None else (~null).astype(np.int64)
+    if pa.types.is_null(values.type):
+        known = np.zeros(len(values), dtype=np.int64)
+    count = _between(known, low, high)
+    if term.function == "count":
+        return integers(count)
+    if term.type.kind is not Kind.INTEGER or values.type != pa.int64():
+        return None
+    numbers = np.where(known == 1, raw(values), 0)
+    lows, highs = _between(numbers & (2**32 - 1), low, high), _between(numbers >> 32, low, high)
+    highs += lows >> 32
+    fits = (highs >= -(2**31)) & (highs < 2**31)
+    return array_of((highs << 32) | (lows & (2**32 - 1)), (count == 0) | ~fits, pa.int64())
+
+
+def _between(numbers: Integers, low: Integers, high: Integers) -> Integers:
+    sums = np.concatenate([[0], np.cumsum(numbers)])
+    found: Integers = sums[high] - sums[low]
+    return found

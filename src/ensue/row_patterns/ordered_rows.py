@@ -1,0 +1,117 @@
+"""A table divided into partitions, each in the order of its rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ensue.columns.conversions import as_floats
+from ensue.columns.raw_arrays import raw
+from ensue.data.events import integers, one_chunk
+from ensue.data.partitions import key_codes
+from ensue.row_patterns.match_terms import CheckedClause, OrderKey
+
+Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class OrderedRows:
+    """The rows, partition after partition; partition `p` has those from `begins[p]` to `begins[p + 1]`."""
+
+    table: pa.Table
+    begins: Integers
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    @property
+    def is_first(self) -> npt.NDArray[np.bool_]:
+        """Whether each row is the first of its partition."""
+        found = np.zeros(len(self), dtype=np.bool_)
+        found[self.begins[:-1]] = True
+        return found
+
+    @property
+    def is_last(self) -> npt.NDArray[np.bool_]:
+        found = np.zeros(len(self), dtype=np.bool_)
+        found[self.begins[1:] - 1] = True
+        return found
+
+    def partition_of(self, rows: Integers) -> Integers:
+        return np.searchsorted(self.begins, rows, side="right") - 1
+
+    def column(self, name: str) -> pa.Array:
+        return one_chunk(self.table.column(name))
+
+
+def order_rows(clause: CheckedClause, table: pa.Table) -> OrderedRows:
+    """The partitions in the order in which their first rows come, and rows of equal order as they come.
+
+    Rows that are in order already, which one pass over them shows, are not sorted.
+    """
+    if not len(table):
+        return OrderedRows(table, np.zeros(1, dtype=np.int64))
+    codes = np.zeros(len(table), dtype=np.int64)
+    if clause.partition:
+        codes = key_codes([one_chunk(table.column(c)) for c in clause.partition])
+    ranks = [_ranks(one_chunk(table.column(k.column)), k) for k in clause.order]
+    keys = ([codes] if clause.partition else []) + ranks
+    if not _in_order(keys):
+        # The last key is the first for NumPy.
+        order = np.lexsort(keys[::-1]) if len(keys) > 1 else np.argsort(keys[0], kind="stable")
+        table, codes = table.take(integers(order)), codes[order]
+    cuts = np.flatnonzero(codes[1:] != codes[:-1]) + 1 if clause.partition else np.zeros(0, dtype=np.int64)
+    return OrderedRows(table, np.concatenate([[0], cuts, [len(table)]]).astype(np.int64))
+
+
+def _in_order(keys: list[Integers]) -> bool:
+    """Whether each row comes behind the one before it, by the first key in which they differ."""
+    if not keys:
+        return True
+    undecided = np.ones(len(keys[0]) - 1, dtype=np.bool_)
+    for key in keys:
+        before, after = key[:-1], key[1:]
+        if (undecided & (after < before)).any():
+            return False
+        undecided &= after == before
+    return True
+
+
+def _ranks(column: pa.Array, key: OrderKey) -> Integers:
+    """Integers whose order is that of the rows; times and numbers of 64 bits keep theirs."""
+    ranks = _ascending(column)
+    if key.descending:
+        ranks = ~ranks
+    if column.null_count:
+        info = np.iinfo(np.int64)
+        null = pc.is_null(column).to_numpy(zero_copy_only=False)
+        low, high = ranks.min(), ranks.max()
+        if (key.nulls_first and low == info.min) or (not key.nulls_first and high == info.max):
+            ranks = np.unique(ranks, return_inverse=True)[1].astype(np.int64)
+        ranks = np.where(null, info.min if key.nulls_first else info.max, ranks)
+    return ranks
+
+
+def _ascending(column: pa.Array) -> Integers:
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    type_ = column.type
+    if pa.types.is_floating(type_):
+        floats = np.where(np.isnan(raw(as_floats(column))), np.nan, raw(as_floats(column)) + 0.0)
+        bits = floats.view(np.int64)
+        return np.where(bits < 0, bits ^ np.iinfo(np.int64).max, bits)
+    if pa.types.is_boolean(type_):
+        return raw(column).astype(np.int64)
+    if pa.types.is_date32(type_):
+        return raw(column).astype(np.int64)
+    if pa.types.is_integer(type_) and not pa.types.is_uint64(type_):
+        return raw(column.cast(pa.int64()))
+    if pa.types.is_timestamp(type_) or pa.types.is_date64(type_) or pa.types.is_duration(type_):
+        return raw(column)
+    if pa.types.is_null(type_):
+        return np.zeros(len(column), dtype=np.int64)
+    return raw(pc.rank(column, tiebreaker="dense").cast(pa.int64()))
