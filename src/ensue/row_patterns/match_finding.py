@@ -164,7 +164,7 @@ def _walked(plan: Plan, given: _Classified) -> Walked:
             break
         if status != row_walk.FULL:
             raise _cannot_skip(plan, int(state[row_walk.MATCHES]), first=status == row_walk.FIRST_ROW)
-        found = _larger(found, len(given.classes) - int(state[row_walk.ROW]))
+        found = _larger(found, int(state[row_walk.MATCHES]))
     matches, matched = int(state[row_walk.MATCHES]), int(state[row_walk.MATCHED])
     return Walked(found.start[:matches], found.offset[: matches + 1], found.steps[:matched])
 
@@ -174,12 +174,15 @@ def _room(matches: int, matched: int) -> Walked:
     return Walked(np.zeros(matches, dtype=np.int64), offset, np.zeros(matched, dtype=np.int32))
 
 
-def _larger(found: Walked, rows_left: int) -> Walked:
-    """The same matches with room for more."""
+def _larger(found: Walked, matches: int) -> Walked:
+    """The same matches with room for more: for more of them, or for more rows of theirs."""
     if len(found.steps) > MOST_MATCHED:
         hint = "AFTER MATCH SKIP PAST LAST ROW finds matches that do not overlap"
         raise EngineError(f"the matches have more than {MOST_MATCHED:,} rows in all\n  hint: {hint}")
-    more = _room(2 * len(found.start), max(2 * len(found.steps), min(rows_left, 1 << 24)))
+    more = _room(
+        2 * len(found.start) if matches == len(found.start) else len(found.start),
+        2 * len(found.steps) if matches < len(found.start) else len(found.steps),
+    )
     for new, old in zip(more, found, strict=True):
         new[: len(old)] = old
     return more

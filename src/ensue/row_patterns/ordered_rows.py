@@ -58,7 +58,7 @@ def order_rows(clause: CheckedClause, table: pa.Table) -> OrderedRows:
     codes = np.zeros(len(table), dtype=np.int64)
     if clause.partition:
         codes = key_codes([one_chunk(table.column(c)) for c in clause.partition])
-    ranks = [_ranks(one_chunk(table.column(k.column)), k) for k in clause.order]
+    ranks = [ranks_of(one_chunk(table.column(k.column)), k) for k in clause.order]
     keys = ([codes] if clause.partition else []) + ranks
     if not _in_order(keys):
         # The last key is the first for NumPy.
@@ -81,7 +81,7 @@ def _in_order(keys: list[Integers]) -> bool:
     return True
 
 
-def _ranks(column: pa.Array, key: OrderKey) -> Integers:
+def ranks_of(column: pa.Array, key: OrderKey) -> Integers:
     """Integers whose order is that of the rows; times and numbers of 64 bits keep theirs."""
     ranks = _ascending(column)
     if key.descending:

@@ -56,10 +56,10 @@ def _part(whole: Formula, e: ast.Expression) -> Formula:
 
 
 def _is_of_rows(part: Formula, variable: str) -> bool:
-    return all(_is_candidate(term, variable) for term in part.terms.values())
+    return all(is_candidate(term, variable) for term in part.terms.values())
 
 
-def _is_candidate(term: Term, variable: str) -> bool:
+def is_candidate(term: Term, variable: str) -> bool:
     """Whether the term is about the candidate row, or a row at a fixed distance of it."""
     if not isinstance(term, Navigation) or term.from_first or term.offset or term.value.uses_number:
         return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 
 from ensue.errors import ProblemKind, did_you_mean, listed
@@ -296,7 +297,7 @@ class ExpressionReader(TokenReader):
             return rows.Navigate(word, argument, offset, span=self.span_from(start))
         function = OTHER_NAMES.get(start.text.lower(), start.text.lower())
         if function in AGGREGATES:
-            return self._aggregate(start, function)
+            return self._with_separator(self._aggregate(start, function), word)
         arguments = () if self.sees(")") else self.several(self.expression)
         self.take(")")
         self._refuse_window()
@@ -314,7 +315,15 @@ class ExpressionReader(TokenReader):
             self.refuse(f"unknown function '{start.text}'", span, hint, ProblemKind.NAME)
         return ast.Call(function, arguments, span=span)
 
-    def _aggregate(self, start: Token, function: str) -> ast.Expression:
+    @staticmethod
+    def _with_separator(e: rows.Aggregated, word: str) -> ast.Expression:
+        """A text without a separator has that of the system whose word it is."""
+        if e.function != "string_agg" or len(e.arguments) != 1:
+            return e
+        separator = ast.Literal("" if word == "LISTAGG" else ",", ast.LiteralType.STRING, span=e.span)
+        return replace(e, arguments=(*e.arguments, separator))
+
+    def _aggregate(self, start: Token, function: str) -> rows.Aggregated:
         distinct = self.took("DISTINCT")
         rows_of: str | None = None
         arguments: tuple[ast.Expression, ...] = ()
