@@ -15,7 +15,8 @@ from lark.tree import Meta
 
 from ensue.errors import Problem, ProblemKind, QueryError, Span, did_you_mean, listed
 from ensue.language import ast
-from ensue.language.syntax_errors import KEYWORDS, WORDS_IN_PLACE, explain_character, explain_token
+from ensue.language.syntax_errors import KEYWORDS, WORDS_IN_PLACE
+from ensue.language.syntax_recovery import syntax_problems
 
 #: The maximum nesting of a query: far above what a person writes, far below what would overflow Python's stack.
 MAX_DEPTH = 200
@@ -92,19 +93,23 @@ def _parse(text: str | bytes, start: str) -> ast.Node:
     try:
         _check_nesting(parser, text)
         tree = parser.parse(text, start=start)
-    except UnexpectedToken as e:
-        raise QueryError(text, [explain_token(parser, text, e)]) from None
-    except UnexpectedCharacters as e:
-        raise QueryError(text, [explain_character(text, e)]) from None
-    try:
-        node = _ToAst().transform(tree)
-    except VisitError as e:
-        if isinstance(e.orig_exc, _Refused):
-            raise QueryError(text, [e.orig_exc.problem]) from None
-        raise e.orig_exc from None
+    except (UnexpectedToken, UnexpectedCharacters):
+        raise QueryError(text, syntax_problems(parser, text, start, lambda tree: _made(tree)[1])) from None
+    node, refused = _made(tree)
+    if refused:
+        raise QueryError(text, refused)
     assert isinstance(node, ast.Node)
     _check_depth(text, node)
     return node
+
+
+def _made(tree: Tree[Token]) -> tuple[Anything, list[Problem]]:
+    """The AST of a tree, and what the grammar accepts in it and the language does not."""
+    transformer = _ToAst()
+    try:
+        return transformer.transform(tree), transformer.refused
+    except VisitError as e:
+        raise e.orig_exc from None
 
 
 @cache
@@ -169,6 +174,10 @@ class _Refused(Exception):
         super().__init__(message)
 
 
+#: Stands for the AST of what is refused, and of all around it.
+_NO_AST = object()
+
+
 def _span(meta: Meta) -> Span:
     return Span(meta.start_pos, meta.end_pos)
 
@@ -181,6 +190,22 @@ def _token_span(token: Token) -> Span:
 @v_args(inline=True, meta=True)
 class _ToAst(Transformer_NonRecursive):  # type: ignore[type-arg]
     """Builds the AST, with one method for each grammar rule; it does not recurse, so deep trees are harmless."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.refused: list[Problem] = []
+
+    def _call_userfunc(self, tree: Tree[Token], new_children: list[Anything] | None = None) -> Anything:
+        """What is refused is noted, and so is the tree around it; the other parts are looked at as well."""
+        if new_children is not None and any(c is _NO_AST for c in new_children):
+            return _NO_AST
+        try:
+            return super()._call_userfunc(tree, new_children)  # type: ignore[no-untyped-call]
+        except VisitError as e:
+            if not isinstance(e.orig_exc, _Refused):
+                raise
+            self.refused.append(e.orig_exc.problem)
+            return _NO_AST
 
     # -- queries
 
@@ -640,7 +665,11 @@ def _unit(name: Token) -> tuple[int, str]:
     if known is not None:
         return known
     hint = did_you_mean(name, _UNITS) or "units are ns, us, ms, s, min, h, d and w"
-    if name.lower() in _NO_FIXED_LENGTH:
+    if name.lower() == "m":
+        hint = "write 5 min for minutes, 5 ms for milliseconds"
+    elif name.lower() in ("row", "rows", "message", "messages"):
+        hint = "write 5 EVENTS for a number of events"
+    elif name.lower() in _NO_FIXED_LENGTH:
         hint = "months and years have no fixed length: write days, such as 30 d"
     elif any(c.isdigit() for c in name):
         hint = "write the parts of a duration apart: 1 h 30 min"
