@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from ensue.errors import DataError, EngineError, EnsueError, QueryError
     from ensue.results.detections import Detections
     from ensue.results.matches import Matches
+    from ensue.row_patterns.sql import SqlRows, explain_sql, sql
 
 __version__ = "0.1.0"
 
@@ -23,9 +24,12 @@ __all__ = [
     "Matches",
     "Query",
     "QueryError",
+    "SqlRows",
     "dsl",
+    "explain_sql",
     "match",
     "query",
+    "sql",
 ]
 
 _PLACES = {
@@ -33,6 +37,7 @@ _PLACES = {
     **dict.fromkeys(("DataError", "EngineError", "EnsueError", "QueryError"), "ensue.errors"),
     "Detections": "ensue.results.detections",
     "Matches": "ensue.results.matches",
+    **dict.fromkeys(("SqlRows", "explain_sql", "sql"), "ensue.row_patterns.sql"),
 }
 
 

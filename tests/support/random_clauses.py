@@ -1,6 +1,8 @@
 """Random clauses MATCH_RECOGNIZE as text, and random tables for them: everything that the clause has, in small."""
 
 import random
+from collections.abc import Sequence
+from typing import Any
 
 import pyarrow as pa
 
@@ -11,7 +13,7 @@ SUBSETS = {"U": ("A", "B"), "W": ("B", "C", "D")}
 def random_table(r: random.Random) -> pa.Table:
     size = r.choice((0, 1, 2, 3, 5, 8, 12, 16))
 
-    def some(values, nulls=0.15):
+    def some(values: Sequence[Any], nulls: float = 0.15) -> list[Any]:
         return [None if r.random() < nulls else r.choice(values) for _ in range(size)]
 
     return pa.table(
@@ -111,14 +113,19 @@ class Clauses:
         r = self.r
         kind = r.random()
         if depth and kind < 0.3:
-            return f"({self.condition(variable, depth - 1)} {r.choice(('AND', 'AND', 'OR'))} {self.condition(variable, depth - 1)})"
+            left, right = self.condition(variable, depth - 1), self.condition(variable, depth - 1)
+            return f"({left} {r.choice(('AND', 'AND', 'OR'))} {right})"
         if depth and kind < 0.35:
             return f"NOT {self.condition(variable, depth - 1)}"
         if r.random() < self.paths:
             left, right = self.number(define=True), self.number(define=True)
             return f"{left} {r.choice(('=', '<>', '<', '<=', '>', '>='))} {right}"
         column = r.choice(("v", f"{variable}.v", "PREV(v)", "NEXT(v)", f"PREV({variable}.v, 2)", f"LAST({variable}.v)"))
-        simple = (f"{column} {r.choice(('>', '<', '=', '>='))} {r.randrange(4)}", f"{column} > PREV(v)", f"{column} IS NULL")
+        simple = (
+            f"{column} {r.choice(('>', '<', '=', '>='))} {r.randrange(4)}",
+            f"{column} > PREV(v)",
+            f"{column} IS NULL",
+        )
         return r.choice((*simple, "s LIKE 'a%'", "PREV(s) = s", "CLASSIFIER() = 'A'", "f > 0", "TRUE", "t < 6"))
 
     def number(self, define: bool) -> str:
@@ -190,7 +197,7 @@ class Clauses:
                 f"{final}array_agg({column})",
                 f"{final}bool_and({column} > 0)",
                 column,
-                f"LAST(at) - FIRST(at)",
+                "LAST(at) - FIRST(at)",
                 f"PREV({column})",
             )
         )

@@ -1,9 +1,9 @@
 """The two passes over ordered rows that find row pattern matches without turning back.
 
-Backward, each row gets a set: the points of the pattern from which a match can still end with the rows from there on. It
-does not depend on where a match begins, so it is one automaton that reads the rows from their end. Forward from a start,
-the first step of each list is taken that holds for the row and whose point is in the set of the next row. That is the
-first way through the lists that works, which is the match. Both passes are linear, whatever the pattern.
+Backward, each row gets a set: the points of the pattern from which a match can still end with the rows from there on.
+It does not depend on where a match begins, so it is one automaton that reads the rows from their end. Forward from a
+start, the first step of each list is taken that holds for the row and whose point is in the set of the next row. That
+is the first way through the lists that works, which is the match. Both passes are linear, whatever the pattern.
 """
 
 from __future__ import annotations

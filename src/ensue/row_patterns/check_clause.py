@@ -94,9 +94,7 @@ class _ClauseChecker:
             found.setdefault(subset.name, frozenset(v.name for v in subset.variables))
         return found
 
-    def _check_defined(
-        self, d: rows.Definition, variables: tuple[str, ...], all_: tuple[rows.Definition, ...]
-    ) -> None:
+    def _check_defined(self, d: rows.Definition, variables: tuple[str, ...], all_: tuple[rows.Definition, ...]) -> None:
         if d.variable not in variables:
             hint = did_you_mean(d.variable, variables) or f"the variables of the pattern are {listed(variables)}"
             if any(s.name == d.variable for s in self._clause.subsets):

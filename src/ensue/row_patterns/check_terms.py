@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from ensue.data.schema import BOOLEAN, FLOAT, INTEGER, NULL, STRING, Kind, Schema, ValueType, value_type
+from ensue.data.schema import BOOLEAN, FLOAT, INTEGER, NULL, STRING, Kind, Schema, ValueType
 from ensue.errors import Problem, ProblemKind, did_you_mean, listed
 from ensue.language import ast
 from ensue.logic.types import Typing, as_operand
@@ -142,7 +142,9 @@ class TermChecker:
             return otherwise
         if isinstance(offset, ast.Literal) and isinstance(offset.value, int) and not isinstance(offset.value, bool):
             return offset.value
-        self._refuse(offset, f"the second argument of {e.function} is a whole number, from 0 on", f"write {e.function}(x, 1)")
+        self._refuse(
+            offset, f"the second argument of {e.function} is a whole number, from 0 on", f"write {e.function}(x, 1)"
+        )
         return otherwise
 
     def _is_final(self, e: ast.Expression, semantics: rows.Semantics | None) -> bool:
@@ -289,8 +291,3 @@ class TermChecker:
         self, where: ast.Node, message: str, hint: str | None = None, kind: ProblemKind = ProblemKind.TYPE
     ) -> None:
         self.problems.append(Problem(kind, message, where.span, hint))
-
-
-def schema_of(table: pa.Schema) -> Schema:
-    """The types of a table's columns."""
-    return Schema({field.name: value_type(field.type) for field in table})

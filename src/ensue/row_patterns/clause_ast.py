@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ensue.language.ast import Attribute, Duration, Expression, Node
+from ensue.language.ast import Duration, Expression, Node
 
 # ---------------------------------------------------------------- expressions that speak of a match
 
@@ -173,7 +173,7 @@ class Measure(Node):
 @dataclass(frozen=True)
 class Subset(Node):
     name: str
-    variables: tuple[Attribute | Variable, ...]
+    variables: tuple[Variable, ...]
 
 
 @dataclass(frozen=True)

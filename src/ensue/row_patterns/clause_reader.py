@@ -9,10 +9,13 @@ from ensue.language import ast
 from ensue.row_patterns import clause_ast as rows
 from ensue.row_patterns.sql_expressions import MOST_NESTED, ExpressionReader, variable_of
 from ensue.row_patterns.sql_tokens import Token
+from ensue.row_patterns.sql_words import NO_ALIAS
 
 _QUANTIFIERS = {"*": (0, None), "+": (1, None), "?": (0, 1)}
 _ORDER = ("PARTITION", "ORDER", "MEASURES", "ONE", "ALL", "AFTER", "PATTERN", "WITHIN", "SUBSET", "DEFINE")
-_HINT = "the parts come in the order PARTITION BY, ORDER BY, MEASURES, ONE ROW or ALL ROWS PER MATCH, AFTER MATCH SKIP, "
+_HINT = (
+    "the parts come in the order PARTITION BY, ORDER BY, MEASURES, ONE ROW or ALL ROWS PER MATCH, AFTER MATCH SKIP, "
+)
 _HINT += "PATTERN, SUBSET, DEFINE"
 
 
@@ -67,7 +70,8 @@ class ClauseReader(ExpressionReader):
     def _measure(self) -> rows.Measure:
         start = self.here
         expression = self.expression()
-        self.take("AS", hint="each measure has a name: A.price AS price")
+        if not (self.here.is_name and self.here.word not in (*NO_ALIAS, "AS")):
+            self.take("AS", hint="each measure has a name: A.price AS price")
         return rows.Measure(expression, self.name().value, span=self.span_from(start))
 
     def _rows_per_match(self) -> rows.RowsPerMatch:

@@ -27,6 +27,8 @@ class ColumnNames:
         """Why the name means no column."""
         alike = self._folded.get(name.lower(), [])
         if len(alike) > 1:
-            return Problem(ProblemKind.NAME, f"'{name}' may be {' or '.join(alike)}", span, "write it as the table does")
+            return Problem(
+                ProblemKind.NAME, f"'{name}' may be {' or '.join(alike)}", span, "write it as the table does"
+            )
         hint = did_you_mean(name, self.names) or f"the columns are {listed(self.names)}"
         return Problem(ProblemKind.NAME, f"unknown column '{name}'", span, hint)

@@ -20,7 +20,9 @@ def explain_clause(plan: Plan) -> str:
         if not of_match:
             lines.append((variable, f"{_line(whole.text)}: a column of truth"))
         for part in of_match:
-            lines.append((variable, f"{_text(clause.text, part)}: asked in the search, since {_reason(part, variable)}"))
+            lines.append(
+                (variable, f"{_text(clause.text, part)}: asked in the search, since {_reason(part, variable)}")
+            )
     if clause.within is not None:
         lines.append(("WITHIN", "asked in the search, since it depends on where a match begins"))
     search = "two passes over the rows, backward and forward, without turning back"

@@ -20,7 +20,7 @@ from ensue.row_patterns.clause_ast import SkipTo
 from ensue.row_patterns.match_terms import CheckedClause
 from ensue.row_patterns.ordered_rows import Integers, OrderedRows
 from ensue.row_patterns.ordered_search import OrderedSearch
-from ensue.row_patterns.pattern_program import ACCEPT, BEHIND_STEP, DEAD, Program, compile_pattern
+from ensue.row_patterns.pattern_program import ACCEPT, BEHIND_STEP, Program, compile_pattern
 from ensue.row_patterns.row_conditions import DividedConditions, divide, truth_of_rows
 
 _SKIPS = {
@@ -118,9 +118,9 @@ class _Classified:
     def _before(self, after: npt.NDArray[np.bool_], kind: int) -> npt.NDArray[np.bool_]:
         """The points from which a match can end, if a row of this class comes first and then the set `after`."""
         places = self._program.places
-        steps = np.maximum(places, 0)
-        ways = self.holds[kind][self._program.variable[steps]] & after[steps + BEHIND_STEP]
-        ways = np.where(places == ACCEPT, True, np.where(places == DEAD, False, ways))
+        ways = places == ACCEPT
+        steps = places[places >= 0]
+        ways[places >= 0] = self.holds[kind][self._program.variable[steps]] & after[steps + BEHIND_STEP]
         found: npt.NDArray[np.bool_] = np.logical_or.reduceat(ways, self._program.first[:-1])
         return found
 
@@ -201,10 +201,8 @@ def _cannot_skip(plan: Plan, match: int, *, first: bool) -> DataError:
 
 
 def _searched(plan: Plan, rows: OrderedRows, given: _Classified, budget: int) -> Walked:
-    search = OrderedSearch(
-        plan.clause, plan.program, plan.conditions.of_match, rows,
-        (given.classes, given.holds, given.live, given.in_set), budget,
-    )  # fmt: skip
+    known = (given.classes, given.holds, given.live, given.in_set)
+    search = OrderedSearch(plan.clause, plan.program, plan.conditions.of_match, rows, known, budget)
     to_variable, skip = _to_variable(plan), plan.clause.skip.to
     start: list[int] = []
     offset, steps = [0], []

@@ -123,7 +123,9 @@ class Measures:
         if value.uses_number:
             columns[NUMBER] = integers(self.found.number[self.views.match])
         found = evaluated(e, columns, len(row))
-        return found if there.all() else pc.if_else(array_of(there, None, pa.bool_()), found, pa.scalar(None, found.type))
+        return (
+            found if there.all() else pc.if_else(array_of(there, None, pa.bool_()), found, pa.scalar(None, found.type))
+        )
 
     def _labels(self, place: Integers, there: Mask) -> pa.Array:
         """The variable of each row; one that is not in the match has none."""
@@ -157,7 +159,8 @@ class Measures:
     def _one_by_one(self, term: Aggregate, values: pa.Array, low: Integers, high: Integers) -> pa.Array:
         """Each set written out, so many values at a time."""
         ends = np.cumsum(high - low)
-        parts, begin = [], 0
+        parts: list[pa.Array] = []
+        begin = 0
         while begin < len(low) or not parts:
             done = ends[begin - 1] if begin else 0
             end = max(int(np.searchsorted(ends, done + _AT_ONCE, side="right")), begin + 1)

@@ -1,4 +1,4 @@
-"""What a condition or a measure is made of, once it is checked: terms that speak of the match, and an expression of them.
+"""What a checked condition or measure is made of: terms that speak of the match, and an expression of them.
 
     A.price > PREV(LAST(B.price), 1) + 5        is the expression  t1 > t2 + 5  of two terms
 
@@ -124,7 +124,7 @@ class CheckedClause:
     measures: tuple[CheckedMeasure, ...]
     rows: RowsPerMatch
     skip: Skip
-    within: int | None  # the last row comes less than so many nanoseconds after the first
+    within: int | None  # the last row comes at most so many nanoseconds after the first
     columns: tuple[str, ...]  # those of the table that the result shows behind the measures
     shown_first: tuple[str, ...]  # and those that it shows before them
     text: str

@@ -144,9 +144,10 @@ class OrderedSearch:
         )
 
     def _is_within(self, start: int, row: int) -> bool:
-        assert self._times is not None and self._within is not None
+        assert self._times is not None
+        assert self._within is not None
         (first, first_null), (last, last_null) = ((self._times[0][r], self._times[1][r]) for r in (start, row))
-        return not first_null and not last_null and abs(int(last) - int(first)) < self._within
+        return not first_null and not last_null and abs(int(last) - int(first)) <= self._within
 
 
 def _identity(value: Any) -> Any:

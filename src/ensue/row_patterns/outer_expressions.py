@@ -91,7 +91,9 @@ class OuterScope:
                     problems.extend(self.unknown_table(part.variable, part).problems)
                     return ast.Literal(None, ast.LiteralType.NULL)
                 case rows.Aggregated():
-                    hint = "an aggregate of a match stands in MEASURES; for one of many rows take them to another engine"
+                    hint = (
+                        "an aggregate of a match stands in MEASURES; for one of many rows take them to another engine"
+                    )
                     problems.append(_refused(part, f"{part.function} cannot stand here", hint))
                     return ast.Literal(None, ast.LiteralType.NULL)
                 case rows.Navigate() | rows.Classifier() | rows.MatchNumber():

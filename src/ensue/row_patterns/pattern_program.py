@@ -5,21 +5,24 @@ takes a row, called a *step*, or the end of the match. The lists are in the orde
 through them that works is the match. A step that stands in a list twice has the same future both times, so the second
 is dropped, and so is all that is less preferred than the end of the match.
 
-A quantifier with bounds is written out. PERMUTE goes through the sets of what is left, and so through 2^n of them, not
-n! orders. An empty round past the minimum ends its loop, as in Perl: whether a round has taken a row is known when the
-lists are made, as they begin anew behind each row.
+A quantifier with bounds is written out. So are the orders of PERMUTE: an order is preferred to another whatever its
+parts choose. Where no part has a choice, orders with the same parts left to come share what follows, so that there are
+2^n of them and not n!. An empty round past the minimum ends its loop, as in Perl: whether a round has taken a row is
+known when the lists are made, as they begin anew behind each row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, permutations
+from math import factorial
 
 import numpy as np
 import numpy.typing as npt
 
 from ensue.errors import Problem, ProblemKind, QueryError
+from ensue.language import ast
 from ensue.row_patterns.clause_ast import (
     Alternation,
     Concatenation,
@@ -34,7 +37,7 @@ from ensue.row_patterns.clause_ast import (
 )
 
 #: The most steps that a pattern may have once it is written out, and the most places in all lists.
-MOST_STEPS, MOST_PLACES = 20_000, 4_000_000
+MOST_STEPS, MOST_PLACES = 50_000, 4_000_000
 #: What stands in a list for the end of the match, and in an empty list.
 ACCEPT, DEAD = -1, -2
 #: The points where a match begins: at the first row of a partition, and elsewhere. Step `s` leads to point `s + 2`.
@@ -123,6 +126,11 @@ class _RoundEnd:
 _Node = _Accept | _Step | _Choice | _Anchor | _RoundBegin | _RoundEnd
 
 
+def _has_choice(p: RowPattern) -> bool:
+    """Whether the pattern can be matched in several ways."""
+    return any(isinstance(node, Alternation | Permutation | Quantified) for node in ast.walk(p))
+
+
 class _Writing:
     def __init__(self, numbers: dict[str, int], pattern: RowPattern, text: str) -> None:
         self._numbers = numbers
@@ -156,6 +164,9 @@ class _Writing:
             case Alternation():
                 return self.add(_Choice([self.before(o, behind, excluded=excluded) for o in p.options]))
             case Permutation():
+                if any(map(_has_choice, p.parts)):
+                    orders = tuple(Concatenation(order) for order in self._orders(p))
+                    return self.before(Alternation(orders), behind, excluded=excluded)
                 every = frozenset(range(len(p.parts)))
                 return self._permuted(p, every, behind, excluded, {frozenset(): behind})
             case Quantified():
@@ -168,11 +179,20 @@ class _Writing:
         self.behind_step.append(behind)
         if len(self.behind_step) > MOST_STEPS:
             message = f"written out, the pattern has more than {MOST_STEPS:,} variables"
-            self._refuse(message, "bounded quantifiers and PERMUTE are written out: smaller bounds, or + with a count(*)")
+            self._refuse(
+                message, "bounded quantifiers and PERMUTE are written out: smaller bounds, or + with a count(*)"
+            )
         return self.add(_Step(len(self.behind_step) - 1))
 
     def _refuse(self, message: str, hint: str) -> None:
         raise QueryError(self._text, [Problem(ProblemKind.UNSUPPORTED, message, self._pattern.span, hint)])
+
+    def _orders(self, p: Permutation) -> Iterator[tuple[RowPattern, ...]]:
+        """The orders, those that begin with the earlier parts first; too many are refused before they are made."""
+        if factorial(len(p.parts)) > MOST_STEPS:
+            message = f"PERMUTE of {len(p.parts)} parts has {factorial(len(p.parts)):,} orders"
+            self._refuse(message, "parts without quantifiers and alternations take less: PERMUTE(A, B, C D)")
+        return permutations(p.parts)
 
     def _permuted(
         self, p: Permutation, left: frozenset[int], behind: int, excluded: bool, known: dict[frozenset[int], int]

@@ -1,4 +1,4 @@
-"""The rows that a clause gives: one for each match, or all of its rows, and those of no match where they are asked for."""
+"""The rows that a clause gives: one for each match, or all of its rows, and maybe those of no match."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Divides the conditions of DEFINE: what speaks of the candidate row and its neighbours is a column of truth.
 
-In the condition of `A`, the candidate row is the last row of `A`, of each subset with `A` and of the match. So `A.x`, `x`
-and `PREV(x, 2)` are a column, shifted or not, and `CLASSIFIER()` is a constant. A condition is divided at its ANDs, and
-only the parts that speak of other rows of the match are left to the search.
+In the condition of `A`, the candidate row is the last row of `A`, of each subset with `A` and of the match. So `A.x`,
+`x` and `PREV(x, 2)` are a column, shifted or not, and `CLASSIFIER()` is a constant. A condition is divided at its ANDs,
+and only the parts that speak of other rows of the match are left to the search.
 """
 
 from __future__ import annotations

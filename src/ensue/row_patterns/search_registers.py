@@ -1,12 +1,12 @@
 """What the search remembers of a way through the pattern: the rows that conditions go to, and chains for aggregates.
 
 Registers are values that are never changed, so that to turn back is to forget. Two ways to one point and one row have
-the same future if the registers that are still read from there are equal (`ordered_search.py` remembers failures by it).
+the same future if the registers that are still read from there are equal: failures are remembered by them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -32,14 +32,14 @@ class Register:
 class Link:
     """A row at the end of a chain of rows; equal chains are one object, so that their numbers tell them apart."""
 
-    __slots__ = ("before", "count", "known", "number", "row", "variable")
+    __slots__ = ("before", "known", "length", "number", "row", "variable")
 
     def __init__(self, before: Link | None, row: int, variable: int, number: int) -> None:
         self.before = before
         self.row = row
         self.variable = variable
         self.number = number
-        self.count = 1 if before is None else before.count + 1
+        self.length: int = 1 if before is None else before.length + 1
         self.known: dict[Term, Any] = {}  # what aggregates have come to so far
 
     def rows(self) -> list[tuple[int, int]]:
@@ -94,8 +94,7 @@ class Layout:
 
     @cached_property
     def registers(self) -> tuple[Register, ...]:
-        terms = (t for parts in self.conditions.values() for part in parts for t in part.terms.values())
-        return tuple(dict.fromkeys(r for t in terms if (r := register_of(t)) is not None))
+        return tuple(dict.fromkeys(r for t in self._terms() if (r := register_of(t)) is not None))
 
     @cached_property
     def takes(self) -> list[list[bool]]:
@@ -138,16 +137,12 @@ class Layout:
 
     def _is_implied(self, register: Register) -> bool:
         """Whether the first row of the match and the current one say what is in it, whatever the variables are."""
-        reads_label = any(
-            isinstance(t, Navigation) and t.value.uses_label or isinstance(t, Aggregate) and any(
-                a.uses_label for a in t.arguments
-            )
-            for parts in self.conditions.values()
-            for part in parts
-            for t in part.terms.values()
-            if register_of(t) == register
-        )  # fmt: skip
-        return register.of is None and not reads_label
+        return register.of is None and not any(reads_label(t) for t in self._terms() if register_of(t) == register)
+
+    def _terms(self) -> Iterator[Term]:
+        for parts in self.conditions.values():
+            for part in parts:
+                yield from part.terms.values()
 
     @cached_property
     def alive(self) -> list[tuple[int, ...]]:
@@ -189,10 +184,14 @@ class Layout:
     @cached_property
     def depends_on_number(self) -> bool:
         """Whether a condition reads the number of the match."""
-        terms: Iterable[Term] = (
-            t for parts in self.conditions.values() for part in parts for t in part.terms.values()
-        )
-        return any(register_of(t) is None or _uses_number(t) for t in terms)
+        return any(register_of(t) is None or _uses_number(t) for t in self._terms())
+
+
+def reads_label(term: Term) -> bool:
+    """Whether the term reads which variables rows have."""
+    if isinstance(term, Navigation):
+        return term.value.uses_label
+    return isinstance(term, Aggregate) and any(a.uses_label for a in term.arguments)
 
 
 def _uses_number(term: Term) -> bool:

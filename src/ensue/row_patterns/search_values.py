@@ -1,7 +1,7 @@
 """What conditions come to in the search, one candidate row at a time: values out of columns, and running aggregates.
 
-What a condition is worth follows from the values of its terms, so it is computed once for each of those that occur. It is
-computed over columns of one row, as every expression is.
+What a condition is worth follows from the values of its terms, so it is computed once for each of those that occur.
+It is computed over columns of one row, as every expression is.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class SearchValues:
             return nothing
         label = self._names[variable]
         if term.step and term.value.uses_label:
-            label = next((self._names[v] for r, v in rows if r == target), None)  # type: ignore[arg-type]
+            label = next((self._names[v] for r, v in rows if r == target), None)
         return self._at(term.value, target, label, number)
 
     def _begin(self, row: int) -> int:
@@ -99,7 +99,7 @@ class SearchValues:
 
     def _aggregated(self, term: Aggregate, held: Link | None, number: int) -> pa.Scalar:
         if not term.arguments:
-            return pa.scalar(0 if held is None else held.count, pa.int64())
+            return pa.scalar(0 if held is None else held.length, pa.int64())
         if term.function in ("count", "sum", "avg") and not term.distinct:
             counted, total, unbounded = (0, 0, 0.0) if held is None else self._totals(term, held, number)
             return _total(term, counted, total, unbounded)

@@ -57,7 +57,7 @@ class SelectReader(ClauseReader):
         where = self.expression() if self.took("WHERE") else None
         if self.here.word in _NOT_HERE:
             self.refuse_rest()
-        order = ()
+        order: tuple[rows.SortKey, ...] = ()
         if self.took("ORDER"):
             self.take("BY")
             order = self.several(self.sort_key)
@@ -88,7 +88,8 @@ class SelectReader(ClauseReader):
         if self.here.kind != "integer":
             self.unexpected("a whole number")
         literal = self._integer()
-        assert isinstance(literal, ast.Literal) and isinstance(literal.value, int)
+        assert isinstance(literal, ast.Literal)
+        assert isinstance(literal.value, int)
         return literal.value
 
     def _item(self) -> rows.Item:
@@ -109,14 +110,14 @@ class SelectReader(ClauseReader):
         start = self.here
         table = self._table()
         alias, columns = self._alias()
-        clause, result, result_columns = None, None, ()
-        if self.sees("MATCH_RECOGNIZE"):
-            clause = self.clause()
-            result, result_columns = self._alias()
+        clause = self.clause() if self.sees("MATCH_RECOGNIZE") else None
+        result, result_columns = self._alias() if clause is not None else (None, ())
         if self.here.word in _NOT_HERE and self.here.word not in ("GROUP", "HAVING"):
             self.refuse_rest()
         if self.sees("MATCH_RECOGNIZE"):
-            self.refuse("a second clause on one table", self.here.span, "put the first one into a query: FROM (SELECT ...)")
+            self.refuse(
+                "a second clause on one table", self.here.span, "put the first one into a query: FROM (SELECT ...)"
+            )
         return rows.Source(table, alias, columns, clause, result, result_columns, span=self.span_from(start))
 
     def _table(self) -> rows.NamedTable | rows.ValuesTable | rows.Select:

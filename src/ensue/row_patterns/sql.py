@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
@@ -21,9 +21,6 @@ from ensue.row_patterns.reference.recognizing import recognize
 from ensue.row_patterns.result_rows import BUDGET, recognize_rows
 from ensue.row_patterns.select_reader import parse_select
 from ensue.row_patterns.select_rows import Recognize, Selecting
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 
 class SqlRows(Rows):
@@ -54,11 +51,11 @@ def sql(
     engine: str = "auto",
     budget: int = BUDGET,
     **named: Any,
-) -> SqlRows | DataFrame:
+) -> SqlRows:
     """Returns the rows of a query with MATCH_RECOGNIZE, over the tables that are given by name.
 
     A table is whatever `ensue.match` takes: an Arrow table or reader, a pandas or polars frame, a list of dicts, a path
-    to Parquet, CSV or JSON lines; or Spark DataFrames, which give a DataFrame. `tables` is a mapping for names that are
+    to Parquet, CSV or JSON lines. `tables` is a mapping for names that are
     no Python names. `budget` is the most steps that the search for one match may take, 0 for no bound: past it comes an
     EngineError that names the condition and the row. `engine` is "auto" or "reference".
 
@@ -78,9 +75,7 @@ def sql(
     given = _named_tables(tables, named)
     written, select = _parsed(text)
     if any(map(is_spark, given.values())):
-        from ensue.spark.row_patterns_on_spark import sql_on_spark
-
-        return sql_on_spark(written, select, given, budget)
+        raise EngineError(_NOT_ON_SPARK)
     evaluate = _recognizing(engine, budget)
     # Over no rows first: whatever is wrong with the text is said before any data is read.
     Selecting(written, {n: _empty(t) for n, t in given.items()}, evaluate).select(select)
@@ -109,9 +104,7 @@ def explain_sql(text: str | bytes, tables: Mapping[str, Any] | None = None, **na
     given = _named_tables(tables, named)
     written, select = _parsed(text)
     if any(map(is_spark, given.values())):
-        from ensue.spark.row_patterns_on_spark import explain_sql_on_spark
-
-        return explain_sql_on_spark(written, select, given)
+        raise EngineError(_NOT_ON_SPARK)
     Selecting(written, {n: _empty(t) for n, t in given.items()}, explained).select(select)
     return "\n".join(said)
 
@@ -146,6 +139,9 @@ def _recognizing(engine: str, budget: int) -> Recognize:
     if engine == "reference":
         return recognize
     return lambda clause, table: recognize_rows(Plan.of(clause), table, budget)
+
+
+_NOT_ON_SPARK = "ensue.sql takes tables in memory and files, no Spark DataFrames yet: give it frame.toArrow()"
 
 
 # ---------------------------------------------------------------- tables

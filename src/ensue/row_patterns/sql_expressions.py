@@ -49,9 +49,7 @@ class ExpressionReader(TokenReader):
             level = [child for node in level for child in ast.children(node)]
             if not level:
                 return found
-        self.refuse(
-            f"the expression nests more than {DEEPEST} deep here", level[0].span, kind=ProblemKind.UNSUPPORTED
-        )
+        self.refuse(f"the expression nests more than {DEEPEST} deep here", level[0].span, kind=ProblemKind.UNSUPPORTED)
 
     def _above(self, least: int) -> ast.Expression:
         start = self.here
@@ -252,8 +250,8 @@ class ExpressionReader(TokenReader):
             if whole != exact or abs(whole) >= 2**63:
                 self.refuse("an interval is of whole nanoseconds, and of 64 bits", token.span)
             total += whole
-        unit = next(u for u in ("d", "h", "min", "s", "ms", "us", "ns") if total % ast.NANOSECONDS[u] == 0)
-        return ast.Duration(Decimal(total // ast.NANOSECONDS[unit]), unit, span=self.span_from(start))
+        largest = next(u for u in ("d", "h", "min", "s", "ms", "us", "ns") if total % ast.NANOSECONDS[u] == 0)
+        return ast.Duration(Decimal(total // ast.NANOSECONDS[largest]), largest, span=self.span_from(start))
 
     # -- calls
 
@@ -264,9 +262,7 @@ class ExpressionReader(TokenReader):
         semantics = rows.Semantics(start.word)
         span = self.span_from(start)
         if isinstance(found, rows.Aggregated):
-            return rows.Aggregated(
-                found.function, found.arguments, found.distinct, found.rows_of, semantics, span=span
-            )
+            return rows.Aggregated(found.function, found.arguments, found.distinct, found.rows_of, semantics, span=span)
         if isinstance(found, rows.Navigate) and found.function in ("FIRST", "LAST"):
             return rows.Navigate(found.function, found.argument, found.offset, semantics, span=span)
         hint = "it stands before FIRST, LAST and aggregates"
@@ -294,7 +290,7 @@ class ExpressionReader(TokenReader):
             argument = self.expression()
             offset = self.expression() if self.took(",") else None
             self.take(")")
-            return rows.Navigate(word, argument, offset, span=self.span_from(start))
+            return rows.Navigate(NAVIGATION[word], argument, offset, span=self.span_from(start))
         function = OTHER_NAMES.get(start.text.lower(), start.text.lower())
         if function in AGGREGATES:
             return self._with_separator(self._aggregate(start, function), word)

@@ -1,7 +1,7 @@
 """The words of SQL text, each with its place, and a reader that goes through them.
 
 SQL has too many keywords to reserve them all: `match`, `first`, `row` and `time` are columns of somebody. So there are
-only words here, and the readers know from the place which ones mean something (decision 0044).
+only words here, and the readers know from the place which ones mean something (decision 0021).
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ NO_ALIAS = RESERVED | frozenset(
     FETCH WINDOW QUALIFY EXCEPT INTERSECT""".split()
 )
 #: Functions that go from row to row.
-NAVIGATION = ("FIRST", "LAST", "PREV", "NEXT")
+NAVIGATION = {"FIRST": "FIRST", "LAST": "LAST", "PREV": "PREV", "NEXT": "NEXT", "LAG": "PREV", "LEAD": "NEXT"}
 #: The aggregates, with how many arguments each takes.
 AGGREGATES = {
     **dict.fromkeys(("sum", "avg", "min", "max", "collect", "bool_and", "bool_or"), (1, 1)),

@@ -1,8 +1,8 @@
 """The search for a match: every choice in the order of preference, and back to the last one if it leads nowhere.
 
-What is still to be matched is a chain of parts. An alternation prefers its earlier options, a greedy quantifier one more
-round, a reluctant one none, and a permutation the orders that begin with its earlier parts. The first way that works is
-the match. An empty round past the minimum ends its loop, as in Perl.
+What is still to be matched is a chain of parts. An alternation prefers its earlier options, a greedy quantifier one
+more round, a reluctant one none, and a permutation the orders that begin with its earlier parts. The first way that
+works is the match. An empty round past the minimum ends its loop, as in Perl.
 """
 
 from __future__ import annotations
@@ -61,9 +61,7 @@ class _ToDo:
     rest: _ToDo | None
 
 
-def find_match(
-    pattern: RowPattern, start: int, size: int, holds: Callable[[Sequence[str]], bool]
-) -> Mapped | None:
+def find_match(pattern: RowPattern, start: int, size: int, holds: Callable[[Sequence[str]], bool]) -> Mapped | None:
     """The preferred match that begins at row `start` of a partition of `size` rows; None if there is none.
 
     `holds` is asked with the variables of all rows so far: whether the last of them may have its variable.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from ensue.data.schema import Schema
+from ensue.data.schema import INTEGER, STRING, Schema
 from ensue.engines.reference.expressions import Expressions, Scope, aggregate
 from ensue.engines.reference.scalar_functions import as_computed
 from ensue.language import ast
@@ -106,8 +106,6 @@ class MatchContext:
 
     @cached_property
     def _row_schema(self) -> Schema:
-        from ensue.data.schema import INTEGER, STRING
-
         return Schema({**self.partition.schema.attributes, LABEL: STRING, NUMBER: INTEGER})
 
     def _aggregated(self, term: Aggregate) -> Any:

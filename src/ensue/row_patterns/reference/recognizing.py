@@ -117,7 +117,7 @@ def _is_within(clause: CheckedClause, partition: Partition, start: int, row: int
     times = partition.columns[clause.order[0].column]
     if times[start] is None or times[row] is None:
         return False
-    return bool(abs(times[row] - times[start]) < clause.within)
+    return bool(abs(times[row] - times[start]) <= clause.within)
 
 
 def _next_start(clause: CheckedClause, match: _Match) -> int:
@@ -127,12 +127,14 @@ def _next_start(clause: CheckedClause, match: _Match) -> int:
     if skip.variable is None:
         return match.start + len(match.mapped)
     rows = [i for i, label in enumerate(match.labels) if label in clause.unions[skip.variable]]
-    where = f"match {match.number}, which begins at row {match.start + 1} of its partition"
+    where = f"match {match.number}, from row {match.start + 1} of its partition on"
     if not rows:
-        raise DataError(f"AFTER MATCH SKIP {skip.to} {skip.variable}: no row of {where}, is mapped to {skip.variable}")
+        raise DataError(f"AFTER MATCH SKIP {skip.to} {skip.variable}: {skip.variable} has no row of {where}")
     row = rows[0] if skip.to is SkipTo.FIRST else rows[-1]
     if row == 0:
-        raise DataError(f"AFTER MATCH SKIP {skip.to} {skip.variable} goes to the first row of {where}: it would be found again")
+        raise DataError(
+            f"AFTER MATCH SKIP {skip.to} {skip.variable} goes to the first row of {where}: it would be found again"
+        )
     return match.start + row
 
 
