@@ -471,6 +471,11 @@ class _ToAst(Transformer_NonRecursive):  # type: ignore[type-arg]
     def last_of(self, meta: Meta, _l: Token, name: tuple[str, Span], attribute: str) -> ast.Expression:
         return ast.LastOf(name[0], attribute, span=_span(meta))
 
+    def running(self, meta: Meta, word: Token, aggregate: ast.Expression) -> ast.Expression:
+        if not isinstance(aggregate, ast.Call):  # mod(a, b) is an operator
+            raise _Refused("RUNNING stands before an aggregate", _token_span(word), "as in RUNNING sum(y.v)")
+        return ast.Running(aggregate, span=_span(meta))
+
     def each(self, meta: Meta, name: tuple[str, Span], condition: ast.Expression) -> ast.Expression:
         return ast.Each(name[0], _over_attributes(condition), span=_span(meta))
 

@@ -17,7 +17,7 @@ KEYWORDS = frozenset(
 )
 
 #: Words that are keywords only in their place, and elsewhere names.
-WORDS_IN_PLACE = frozenset("CASE WHEN THEN ELSE END CAST TRY_CAST EXTRACT AT ILIKE RLIKE".split())
+WORDS_IN_PLACE = frozenset("CASE WHEN THEN ELSE END CAST TRY_CAST EXTRACT AT ILIKE RLIKE RUNNING".split())
 
 _CASE = "CASE WHEN x.v > 1 THEN 'a' ELSE 'b' END"
 _EXPRESSION = frozenset("MINUS INTEGER DECIMAL STRING TRUE FALSE NULL NAME QUOTED MAX LAST LASTOF LPAR".split())
@@ -191,6 +191,8 @@ def _hint_at_token(text: str, start: int, token: str, expected: Set[str]) -> str
         return in_place
     if expected == {"DOT"} or (kind == "DOT" and expected == {"RPAR"}):
         return "LASTOF names an event: write LASTOF(y).a for its attribute a"
+    if re.search(r"(?i)\brunning\s+\w+$", before) and expected == {"LPAR"}:
+        return "RUNNING stands before an aggregate, as in RUNNING sum(y.v)"
     if kind in ("EQ", "LT", "LE", "GT", "GE", "NE") and not expected & {"EQ", "LE"}:
         return "comparisons do not chain: write a = b AND b = c"
     in_filter = re.search(r"(?i)\bfilter\b[^()]*$", before) is not None
