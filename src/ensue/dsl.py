@@ -6,6 +6,7 @@ from ensue.language.builder import (
     Pat,
     Select,
     Variable,
+    Windows,
     attribute,
     call,
     case,
@@ -13,6 +14,7 @@ from ensue.language.builder import (
     select,
     types,
     variables,
+    window,
 )
 
 __all__ = [
@@ -21,6 +23,7 @@ __all__ = [
     "Pat",
     "Select",
     "Variable",
+    "Windows",
     "attribute",
     "call",
     "case",
@@ -28,4 +31,5 @@ __all__ = [
     "select",
     "types",
     "variables",
+    "window",
 ]

@@ -189,7 +189,8 @@ class _ToAst(Transformer_NonRecursive):  # type: ignore[type-arg]
         _, *rest = parts
         if isinstance(rest[0], ast.Selector):
             selector, *rest = rest
-        items, _from, streams, _where, pattern, *clauses = rest
+        items, _from, streams, *rest = rest
+        pattern, *clauses = rest[1:] if isinstance(rest[0], Token) else rest
         places = {"items": Span(parts[0].start_pos, _from.start_pos)}
         places |= {f"stream {i}": span for i, (_, span) in enumerate(streams)}
         places |= {name: span for name, span, _, _ in clauses}
@@ -248,6 +249,18 @@ class _ToAst(Transformer_NonRecursive):  # type: ignore[type-arg]
         name, span, value, suffixes = clause
         return name, span, value, (*suffixes, (ast.Within, window))
 
+    # -- windows
+
+    def windows(self, meta: Meta, _w: Token, name: tuple[str, Span], _as: Token, defined: ast.Pattern) -> ast.Pattern:
+        return ast.SpanOf(defined, name[0], span=_span(meta))
+
+    def pair(self, meta: Meta, *parts: Anything) -> ast.Pattern:
+        *after, _is, pattern = parts
+        return ast.After(pattern, after[1][0], span=_span(meta)) if after else pattern
+
+    def past(self, _meta: Meta, *pattern: ast.Pattern) -> tuple[ast.Pattern | None]:
+        return (pattern[0] if pattern else None,)
+
     # -- patterns
 
     def filter(self, meta: Meta, body: ast.Pattern, _f: Token, condition: ast.Expression) -> ast.Pattern:
@@ -258,6 +271,9 @@ class _ToAst(Transformer_NonRecursive):  # type: ignore[type-arg]
 
     def unless_(self, meta: Meta, body: ast.Pattern, _u: Token, absent: ast.Pattern) -> ast.Pattern:
         return ast.Unless(body, absent, span=_span(meta))
+
+    def after_(self, meta: Meta, body: ast.Pattern, _a: Token, *past: ast.Pattern) -> ast.Pattern:
+        return ast.After(body, past[0] if past else None, span=_span(meta))
 
     def or_(self, meta: Meta, left: ast.Pattern, _o: Token, right: ast.Pattern) -> ast.Pattern:
         return ast.Or(left, right, span=_span(meta))
@@ -306,6 +322,12 @@ class _ToAst(Transformer_NonRecursive):  # type: ignore[type-arg]
     def optional(self, meta: Meta, body: ast.Pattern) -> ast.Pattern:
         return ast.Optional(body, span=_span(meta))
 
+    def star_(self, meta: Meta, body: ast.Pattern, _star: Token, *gap: Anything) -> ast.Pattern:
+        return ast.Optional(self.plus(meta, body, *gap), span=_span(meta))
+
+    def star_directly(self, meta: Meta, body: ast.Pattern, *gap: Anything) -> ast.Pattern:
+        return ast.Optional(self.plus_directly(meta, body, *gap), span=_span(meta))
+
     def plus(self, meta: Meta, body: ast.Pattern, *gap: Anything) -> ast.Pattern:
         return ast.Iteration(body, gap=gap[-1] if gap else None, span=_span(meta))
 
@@ -347,6 +369,14 @@ class _ToAst(Transformer_NonRecursive):  # type: ignore[type-arg]
 
     def any(self, meta: Meta, _any: Token) -> ast.Pattern:
         return ast.Any(span=_span(meta))
+
+    def satisfying(self, meta: Meta, event: Anything, condition: ast.Expression) -> ast.Pattern:
+        span = _token_span(event) if isinstance(event, Token) else event[1]
+        body = ast.Any(span=span) if isinstance(event, Token) else ast.Type(event[0], span=span)
+        return ast.Satisfying(body, _over_attributes(condition), span=_span(meta))
+
+    def span_of(self, meta: Meta, _s: Token, body: ast.Pattern, _as: Token, name: tuple[str, Span]) -> ast.Pattern:
+        return ast.SpanOf(body, name[0], span=_span(meta))
 
     def group(self, _meta: Meta, inner: ast.Node) -> ast.Node:
         return inner

@@ -17,7 +17,7 @@ KEYWORDS = frozenset(
 )
 
 #: Words that are keywords only in their place, and elsewhere names.
-WORDS_IN_PLACE = frozenset("CASE WHEN THEN ELSE END CAST TRY_CAST EXTRACT AT ILIKE RLIKE".split())
+WORDS_IN_PLACE = frozenset("CASE WHEN THEN ELSE END CAST TRY_CAST EXTRACT AT ILIKE RLIKE SPAN AFTER WINDOW".split())
 
 _CASE = "CASE WHEN x.v > 1 THEN 'a' ELSE 'b' END"
 _EXPRESSION = frozenset("MINUS INTEGER DECIMAL STRING TRUE FALSE NULL NAME QUOTED MAX LAST LASTOF LPAR".split())
@@ -184,8 +184,6 @@ def _hint_at_token(text: str, start: int, token: str, expected: Set[str]) -> str
         return "write count(x) for the number of events that x marks"
     if kind == "DOT" and "UNLESS" in expected:
         return "a condition goes into FILTER: WHERE pattern FILTER x.v > 1"
-    if kind == "STAR" and "PLUS" in expected:
-        return "there is no *: write p+ for one or more, (p+)? for none or more in a sequence"
     in_place = _hint_of_words(kind, before, expected)
     if in_place is not None:
         return in_place

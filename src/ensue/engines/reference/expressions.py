@@ -126,6 +126,10 @@ class Expressions:
         scopes = (Scope(dict(zip(chosen, c, strict=True)), sets, computed=computed) for c in choices)
         return all(self.value(f, scope) is True for scope in scopes)
 
+    def holds_at(self, condition: ast.Expression, position: int) -> bool:
+        """Whether a condition over bare names is TRUE at an event."""
+        return self.value(condition, Scope(here=position)) is True
+
     def value(self, e: ast.Expression, scope: Scope) -> Any:
         """The value of `e`."""
         match e:
