@@ -1,0 +1,85 @@
+"""The tree of a whole query: items, clauses, and the suffixes of the pattern among the clauses."""
+
+from __future__ import annotations
+
+from typing import Any as Anything
+
+from lark import Token, Transformer_NonRecursive, v_args
+from lark.tree import Meta
+
+from ensue.errors import Span, did_you_mean, listed
+from ensue.language import ast
+from ensue.language.rule_support import Refused, span_of, token_span, unquoted, whole_number
+
+
+@v_args(inline=True, meta=True)
+class QueryRules(Transformer_NonRecursive):  # type: ignore[type-arg]
+    """One method for each rule of section 6 of the language page."""
+
+    def query(self, meta: Meta, *parts: Anything) -> ast.Query:
+        selector = ast.Selector.ALL
+        _, *rest = parts
+        if isinstance(rest[0], ast.Selector):
+            selector, *rest = rest
+        items, _from, streams, *rest = rest
+        pattern, *clauses = rest[1:] if isinstance(rest[0], Token) else rest  # WHERE comes before a pattern
+        places = {"items": Span(parts[0].start_pos, _from.start_pos)}
+        places |= {f"stream {i}": span for i, (_, span) in enumerate(streams)}
+        places |= {name: span for name, span, _, _ in clauses}
+        found: dict[str, Anything] = {}
+        for name, span, value, suffixes in clauses:
+            if name in found:
+                raise Refused(f"a second {name} clause", span, "a query has each clause once")
+            found[name] = value
+            for kind, suffix in suffixes:
+                pattern = kind(pattern, suffix, span=pattern.span.join(suffix.span))
+        return ast.Query(
+            items=items,
+            streams=tuple(name for name, _ in streams),
+            pattern=pattern,
+            selector=selector,
+            partition=tuple(ast.PartitionKey(n, span=s) for n, s in found.get("PARTITION BY", ())),
+            consume=found.get("CONSUME BY", ast.Consume.NONE),
+            limit=found.get("LIMIT"),
+            places=places,
+            span=span_of(meta),
+        )
+
+    def selector(self, _meta: Meta, keyword: Token) -> ast.Selector:
+        return ast.Selector(keyword.upper())
+
+    def star(self, _meta: Meta, _star: Token) -> None:
+        return None
+
+    def items(self, _meta: Meta, *items: ast.Item) -> tuple[ast.Item, ...]:
+        return items
+
+    def item(self, meta: Meta, expression: ast.Expression, *alias: Anything) -> ast.Item:
+        return ast.Item(expression, alias[1][0] if alias else None, span=span_of(meta))
+
+    def names(self, _meta: Meta, *names: tuple[str, Span]) -> tuple[tuple[str, Span], ...]:
+        return names
+
+    def partition(self, meta: Meta, _p: Token, _by: Token, names: Anything) -> Anything:
+        return "PARTITION BY", span_of(meta), names, ()
+
+    def consume(self, meta: Meta, _c: Token, _by: Token, policy: Token) -> Anything:
+        policies = [p.value for p in ast.Consume]
+        if policy.upper() not in policies:
+            hint = did_you_mean(policy, policies) or f"one of {listed(policies)}"
+            raise Refused(f"unknown consumption policy '{policy}'", token_span(policy), hint)
+        return "CONSUME BY", span_of(meta), ast.Consume(policy.upper()), ()
+
+    def limit(self, meta: Meta, _l: Token, count: Token) -> Anything:
+        return "LIMIT", span_of(meta), whole_number(count), ()
+
+    def late_filter(self, _meta: Meta, clause: Anything, _f: Token, condition: ast.Expression) -> Anything:
+        name, span, value, suffixes = clause
+        return name, span, value, (*suffixes, (ast.Filter, condition))
+
+    def late_within(self, _meta: Meta, clause: Anything, _w: Token, window: Anything) -> Anything:
+        name, span, value, suffixes = clause
+        return name, span, value, (*suffixes, (ast.Within, window))
+
+    def name(self, _meta: Meta, token: Token) -> tuple[str, Span]:
+        return unquoted(token), token_span(token)
