@@ -43,6 +43,7 @@ class Options(TypedDict, total=False):
     engine: str
     memory: str | int | None
     progress: Callable[[int, int], None] | None
+    closed: bool
 
 
 class SparkOptions(TypedDict, total=False):
@@ -58,6 +59,7 @@ class SparkOptions(TypedDict, total=False):
     alone: bool
     buckets: int | None
     name: str | None
+    closed: bool
 
 
 class Query:
@@ -174,6 +176,7 @@ class Query:
         engine: str = "auto",
         memory: str | int | None = None,
         progress: Callable[[int, int], None] | None = None,
+        closed: bool = False,
         unbounded: bool = False,
         alone: bool = False,
         buckets: int | None = None,
@@ -190,7 +193,8 @@ class Query:
         `engine`: "automaton" or "reference"; "auto" uses the automaton engine if it can evaluate the query, and
         otherwise the reference. `memory`, such as "512 MB": the memory that the query may take, without its events; by
         default a part of all memory. A query that needs more raises an EngineError that says what is large.
-        `progress` is called with the work done so far and the total.
+        `progress` is called with the work done so far and the total. `closed` says that nothing follows these events:
+        then matches that wait for a deadline, which has not passed yet, are reported as well.
 
         A Spark DataFrame gives a lazy DataFrame of matches, which is streaming if the events are. For a stream,
         `unbounded` allows a query without a window, whose state grows for ever; `alone` says that nothing else in the
@@ -211,7 +215,7 @@ class Query:
             _check_spark_engine(engine)
             if progress is not None:
                 raise TypeError("progress: not for Spark DataFrames, which are evaluated lazily")
-            spark |= _given({"memory": memory})
+            spark |= _given({"memory": memory, "closed": closed or None})
             return run(self.ast, self.text, events, time=time, type=type, unit=unit, tiebreak=tiebreak, **spark)
         _check_local_engine(engine, events)
         if spark:
@@ -220,7 +224,7 @@ class Query:
             self.ast,
             self.text,
             events,
-            pipeline.RunOptions(engine, memory, progress),
+            pipeline.RunOptions(engine, memory, progress, closed),
             reading={"time": time, "type": type, "unit": unit, "tiebreak": tiebreak},
         )
 
@@ -235,6 +239,7 @@ class Query:
         engine: str = "auto",
         memory: str | int | None = None,
         progress: Callable[[int, int], None] | None = None,
+        closed: bool = False,
     ) -> Detections:
         """Returns the events at which a match ends, and the events that took part in the matches that end there.
 
@@ -258,7 +263,7 @@ class Query:
             self.ast,
             self.text,
             events,
-            pipeline.RunOptions(engine, memory, progress),
+            pipeline.RunOptions(engine, memory, progress, closed),
             reading={"time": time, "type": type, "unit": unit, "tiebreak": tiebreak},
         )
 

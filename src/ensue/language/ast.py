@@ -73,7 +73,7 @@ class Interval(Node):
     low: Bound | None
     high: Bound | None
 
-    def contains(self, nanoseconds: int | Fraction) -> bool:
+    def contains(self, nanoseconds: float | Fraction) -> bool:
         if self.low is not None:
             low = self.low.duration.nanoseconds()
             if nanoseconds < low or (nanoseconds == low and not self.low.inclusive):

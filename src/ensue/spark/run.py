@@ -55,12 +55,18 @@ def run(
     buckets: int | None = None,
     name: str = "ensue",
     memory: str | int | None = None,
+    closed: bool = False,
     **reading: Unpack[Reading],
 ) -> DataFrame:
     """The matches as a lazy DataFrame, streaming if the events are."""
     job = prepare(query, text, events, **reading)
     pipeline.warn(query, text)
-    recipe = replace(job.recipe, memory=memory_of_tasks(job.events.frame.sparkSession, memory))
+    if closed and job.events.streaming:
+        raise EngineError(
+            "closed=True says that no event follows, and a stream goes on: leave it out. A deadline that time has passed "
+            "is told all the same"
+        )
+    recipe = replace(job.recipe, memory=memory_of_tasks(job.events.frame.sparkSession, memory), closed=closed)
     if not job.events.streaming:
         return run_batch(job.travelling, job.layout, recipe, job.result)
     if not unbounded and not job.bounded:

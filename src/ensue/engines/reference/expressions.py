@@ -45,13 +45,22 @@ class Events:
     """A stream as Python values: an attribute at a position, and the position `k` before it in its substream.
 
     `passed` is the time that has passed, in the ticks of the stream: no event is still to come from before it. The
-    end of a stream is no time that passes, so without it that is the last event's.
+    end of a stream is no time that passes, so without it that is the last event's. But if the stream is `closed`, no
+    event is to come at all.
     """
 
-    def __init__(self, stream: EventStream, substreams: Sequence[Sequence[int]], passed: int | None = None) -> None:
+    def __init__(
+        self,
+        stream: EventStream,
+        substreams: Sequence[Sequence[int]],
+        passed: int | None = None,
+        *,
+        closed: bool = False,
+    ) -> None:
         self.stream = stream
         self.substreams = substreams
         self._passed = passed
+        self.closed = closed
         self._columns: dict[str, list[Any]] = {}
 
     @cached_property
@@ -75,8 +84,10 @@ class Events:
         return [int(t) * tick for t in self.stream.times]
 
     @property
-    def now(self) -> int:
-        """The time that has passed, in nanoseconds; asked where there is an event."""
+    def now(self) -> float:
+        """The time that has passed, in nanoseconds; asked where there is an event. At the end of all, no end of time."""
+        if self.closed:
+            return math.inf
         return self.nanoseconds[-1] if self._passed is None else self._passed * (self.stream.tick or 1)
 
     def value(self, attribute: str, position: int) -> Any:
