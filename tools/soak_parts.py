@@ -140,6 +140,7 @@ PARTS = (
     Part("batches", "all cases, and random queries, as Spark batches", 2_000, in_batch),
     Part("laws", "examples of each test that Hypothesis drives", 1_000, laws),
     Part("queries", "random queries by both engines", 50_000, each("test_fuzz")),
+    Part("next", "the same with -> and absences in time", 20_000, each("test_fuzz", "compare_following")),
     Part("selectors", "the same with selectors at any depth", 20_000, each("test_fuzz", "compare_selecting")),
     Part("relations", "conditions that relate events", 20_000, each("test_related")),
     Part("formulas", "conditions checked by instructions", 10_000, each("test_formulas")),
@@ -149,5 +150,6 @@ PARTS = (
     Part("cuts", "random queries over batches, saved between them", 2_000, each("test_running_query")),
     Part("buckets", "the state of a Spark stream without Spark", 2_000, each("test_buckets")),
     Part("oracle", "random queries by the membership oracle", 20_000, each("test_membership")),
+    Part("following", "the same with -> and absences in time", 20_000, each("test_membership", "compare_following")),
     Part("rules", "random patterns before and after rewriting", 20_000, each("test_rewriting")),
 )

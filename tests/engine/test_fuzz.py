@@ -5,16 +5,18 @@ order must be that of one batch. What the engine does not evaluate it must refus
 """
 
 from collections import Counter
+from collections.abc import Callable
 from random import Random
 
 import pytest
 from amounts import most, shares
 from engines import found_events, plan_of, run_at_once, run_in_pieces
-from strategies import events_table, random_query, random_selecting_query, random_stream
+from strategies import events_table, random_following_query, random_query, random_selecting_query, random_stream
 from without_jit import counted_without_jit
 
 from ensue.data.events import read_events
 from ensue.engines import reference
+from ensue.language import ast
 from ensue.language.parser import parse_query
 from ensue.language.printer import print_query
 from ensue.logic.check import check
@@ -22,11 +24,11 @@ from ensue.logic.check import check
 TOLD = "seed {}:\n{}\nover {}"
 
 
-def compare(seed: int, *, selecting: bool = False) -> str:
-    """Runs one random query both ways; says what became of it."""
+def compare(seed: int, *, make: Callable[[Random], ast.Query] = random_query, longest: int = 12) -> str:
+    """Runs one random query both ways, over so many events at most; says what became of it."""
     rng = Random(seed)
-    text = print_query(random_selecting_query(rng) if selecting else random_query(rng))
-    events = random_stream(rng, 8 if selecting else 12)
+    text = print_query(make(rng))
+    events = random_stream(rng, longest)
     query = parse_query(text)
     stream = read_events(events_table(events), query.streams, unit="s")
     checked = check(query, text, stream.schema)
@@ -47,7 +49,12 @@ def compare(seed: int, *, selecting: bool = False) -> str:
 
 def compare_selecting(seed: int) -> str:
     """The same with selectors at any depth."""
-    return compare(seed, selecting=True)
+    return compare(seed, make=random_selecting_query, longest=8)
+
+
+def compare_following(seed: int) -> str:
+    """The same with steps and rounds that are the next ones, and absences in time."""
+    return compare(seed, make=random_following_query)
 
 
 @pytest.mark.parametrize("seeds", shares(5_000, each=500))
@@ -62,13 +69,19 @@ def test_random_queries_with_selectors_at_any_depth(seeds):
     assert became["compared"] > most(seeds, 0.95)
 
 
+@pytest.mark.parametrize("seeds", shares(2_000, each=500))
+def test_random_queries_of_next_ones(seeds):
+    became = Counter(map(compare_following, seeds))
+    assert became["compared"] > most(seeds, 0.3)
+
+
 @pytest.mark.slow
 def test_random_queries_without_the_compiler():
     """The same code with the JIT off: a sample, since it is slow then."""
     plain, selecting = counted_without_jit(
         "test_fuzz",
         "sum(compare(seed) == 'compared' for seed in range(50_000, 50_150))",
-        "sum(compare(seed, selecting=True) == 'compared' for seed in range(50_000, 50_060))",
+        "sum(compare_selecting(seed) == 'compared' for seed in range(50_000, 50_060))",
     )
     assert plain > 40
     assert selecting > 55

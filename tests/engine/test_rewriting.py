@@ -102,6 +102,8 @@ def put_together(parts: QueryParts) -> Checked:
         query = replace(parts.query, selector=parts.selector)
         parts = replace(parts, checked=replace(parts.checked, query=query), selector=None)
     pattern = parts.formula
+    if parts.before is not None:
+        pattern = replace(parts.before, body=pattern)
     if parts.absence is not None:
         pattern = replace(parts.absence, body=pattern)
     for condition in parts.related:

@@ -31,19 +31,29 @@ def test_patterns_mean_what_the_oracle_admits(engine, pattern, events):
     assert not meaning(pattern, events, engine) ^ Membership(events).meaning(pattern)
 
 
-def compare(seed: int, engine: str = "auto") -> str:
+def compare(seed: int, engine: str = "auto", make: Callable[[Random], ast.Query] = strategies.random_query) -> str:
     """A random query by an engine and by the oracle; says what became of it."""
     rng = Random(seed)
-    query, events = strategies.random_query(rng), strategies.random_stream(rng, 4)
+    query, events = make(rng), strategies.random_stream(rng, 4)
     return (
         "compared" if assert_answers(query, cut(events, query.pattern), engine, f"seed {seed}") else "without a match"
     )
+
+
+def compare_following(seed: int, engine: str = "auto") -> str:
+    """The same with steps and rounds that are the next ones, and absences in time."""
+    return compare(seed, engine, strategies.random_following_query)
 
 
 @pytest.mark.parametrize("seeds", shares(1_500, each=250))
 def test_seeded_queries_answer_what_the_oracle_admits(engine, seeds):
     """Many more examples than Hypothesis makes in the time, and larger ones."""
     assert [compare(seed, engine) for seed in seeds].count("compared") > 0
+
+
+@pytest.mark.parametrize("seeds", shares(1_000, each=250))
+def test_seeded_queries_of_next_ones_answer_what_the_oracle_admits(engine, seeds):
+    assert [compare_following(seed, engine) for seed in seeds].count("compared") > 0
 
 
 @given(strategies.patterns(1), strategies.streams(5))

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from ensue.language import ast
 from ensue.language.parser import parse_interval
+from ensue.logic.classify import conjunction
 from ensue.logic.first import NoFirst, first
 from ensue.logic.scope import bindings, has_rounds, singles
 from ensue.rewrite.bottom_up import bottom_up
@@ -428,6 +429,39 @@ def random_selecting_query(rng: Random) -> ast.Query:
     pattern = bottom_up(bottom_up(_skeleton(rng, rng.choice((1, 2, 2, 3))), select), _can_come_next)
     items = _items(rng, pattern) if chance(rng, 2) else None
     return dataclasses.replace(random_query(rng, 0), items=items, pattern=pattern)
+
+
+def random_following_query(rng: Random) -> ast.Query:
+    """A query in which most steps and rounds are the next ones, with absences in time before and after it."""
+
+    def follow(p: ast.Pattern) -> ast.Pattern:
+        if isinstance(p, ast.Sequence | ast.Iteration) and not chance(rng, 3):
+            return dataclasses.replace(p, link=ast.Link.NEXT)
+        return p
+
+    def absent() -> ast.Pattern:
+        return ast.As(_atom(rng), _variable(rng)) if chance(rng, 2) else _skeleton(rng, rng.choice((0, 1)))
+
+    p = bottom_up(_skeleton(rng, rng.choice((1, 2, 2, 3))), follow)
+    if chance(rng, 4):
+        p = ast.NotAfter(p, absent(), rng.choice(DEADLINES))
+    if chance(rng, 2):
+        p = ast.NotBefore(absent(), rng.choice(DEADLINES), p)
+    p = ast.Within(p, _window(rng)) if chance(rng, 4) else p
+    p = _with_filters(rng, p, _Around())
+    equalities = _same_k(p)
+    p = bottom_up(ast.Filter(p, equalities) if equalities is not None and chance(rng, 3) else p, _can_come_next)
+    made = random_query(rng, 0)
+    return dataclasses.replace(made, items=_items(rng, p) if chance(rng, 3) else None, pattern=p)
+
+
+def _same_k(p: ast.Pattern) -> ast.Expression | None:
+    """That all variables have the same `k`, where there are several."""
+    names = list(bindings(p))
+    pairs: list[ast.Expression] = [
+        ast.Binary("=", ast.Attribute(names[0], "k"), ast.Attribute(x, "k")) for x in names[1:]
+    ]
+    return conjunction(pairs) if pairs else None
 
 
 def _items(rng: Random, pattern: ast.Pattern) -> tuple[ast.Item, ...] | None:

@@ -45,7 +45,11 @@ def _unit(name: Token) -> tuple[int, str]:
     if known is not None:
         return known
     hint = did_you_mean(name, _UNITS) or "units are ns, us, ms, s, min, h, d and w"
-    if name.lower() in _NO_FIXED_LENGTH:
+    if name.lower() == "m":
+        hint = "write 5 min for minutes, 5 ms for milliseconds"
+    elif name.lower() in ("row", "rows", "message", "messages"):
+        hint = "write 5 EVENTS for a number of events"
+    elif name.lower() in _NO_FIXED_LENGTH:
         hint = "months and years have no fixed length: write days, such as 30 d"
     elif any(c.isdigit() for c in name):
         hint = "write the parts of a duration apart: 1 h 30 min"

@@ -17,7 +17,8 @@ from ensue.language.expression_rules import ExpressionRules
 from ensue.language.pattern_rules import PatternRules
 from ensue.language.query_rules import QueryRules
 from ensue.language.rule_support import Refused
-from ensue.language.syntax_errors import KEYWORDS, WORDS_IN_PLACE, explain_character, explain_token
+from ensue.language.syntax_errors import KEYWORDS, WORDS_IN_PLACE
+from ensue.language.syntax_recovery import syntax_problems
 from ensue.language.window_rules import WindowRules
 
 #: The maximum nesting of a query: far above what a person writes, far below what would overflow Python's stack.
@@ -95,19 +96,23 @@ def _parse(text: str | bytes, start: str) -> ast.Node:
     try:
         _check_nesting(parser, text)
         tree = parser.parse(text, start=start)
-    except UnexpectedToken as e:
-        raise QueryError(text, [explain_token(parser, text, e)]) from None
-    except UnexpectedCharacters as e:
-        raise QueryError(text, [explain_character(text, e)]) from None
-    try:
-        node = _ToAst().transform(tree)
-    except VisitError as e:
-        if isinstance(e.orig_exc, Refused):
-            raise QueryError(text, [e.orig_exc.problem]) from None
-        raise e.orig_exc from None
+    except (UnexpectedToken, UnexpectedCharacters):
+        raise QueryError(text, syntax_problems(parser, text, start, lambda tree: _made(tree)[1])) from None
+    node, refused = _made(tree)
+    if refused:
+        raise QueryError(text, refused)
     assert isinstance(node, ast.Node)
     _check_depth(text, node)
     return node
+
+
+def _made(tree: Tree[Token]) -> tuple[Anything, list[Problem]]:
+    """The AST of a tree, and what the grammar accepts in it and the language does not."""
+    transformer = _ToAst()
+    try:
+        return transformer.transform(tree), transformer.refused
+    except VisitError as e:
+        raise e.orig_exc from None
 
 
 @cache
@@ -164,8 +169,28 @@ def _check_depth(text: str, root: ast.Node) -> None:
     raise QueryError(text, [_too_deep(level[0].span, hint)])
 
 
+#: Stands for the AST of what is refused, and of all around it.
+_NO_AST = object()
+
+
 class _ToAst(QueryRules, WindowRules, PatternRules, ExpressionRules):
     """Builds the AST, with one method for each grammar rule; it does not recurse, so deep trees are harmless."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.refused: list[Problem] = []
+
+    def _call_userfunc(self, tree: Tree[Token], new_children: list[Anything] | None = None) -> Anything:
+        """What is refused is noted, and so is the tree around it; the other parts are looked at as well."""
+        if new_children is not None and any(c is _NO_AST for c in new_children):
+            return _NO_AST
+        try:
+            return super()._call_userfunc(tree, new_children)  # type: ignore[no-untyped-call]
+        except VisitError as e:
+            if not isinstance(e.orig_exc, Refused):
+                raise
+            self.refused.append(e.orig_exc.problem)
+            return _NO_AST
 
     def __default__(self, data: str, children: list[Anything], meta: Meta) -> Tree[Token]:
         raise AssertionError(f"the grammar's rule {data} has no AST")

@@ -6,10 +6,11 @@ import re
 from collections.abc import Set
 
 from lark import Lark
-from lark.exceptions import UnexpectedCharacters, UnexpectedToken
+from lark.exceptions import UnexpectedToken
 from lark.lexer import PatternStr
 
 from ensue.errors import Problem, ProblemKind, Span, did_you_mean
+from ensue.language.foreign_words import hint_for
 
 KEYWORDS = frozenset(
     """SELECT FROM WHERE FILTER WITHIN PARTITION BY CONSUME LIMIT AS OR AND ALL UNLESS NOT STRICT NEXT LAST MAX
@@ -24,6 +25,8 @@ _EXPRESSION = frozenset("MINUS INTEGER DECIMAL STRING TRUE FALSE NULL NAME QUOTE
 _ABSENCE = (
     "NOT stands between two patterns, p ; NOT q ; r, or has a time, p ; NOT q WITHIN 10 min or NOT q WITHIN 10 min ; p"
 )
+_NO_SEMICOLON = "a query has no ; at its end: it stands between the steps of a sequence"
+_COMMENTS = r"--[^\n]*|/\*.*?\*/"
 _PATTERN_OPERATORS = frozenset("'+' ':+' '->+' '{' ':{' '->{' '?' ';' ':' '->'".split())
 
 #: Groups of expected tokens that are reported under one name, widest first.
@@ -53,40 +56,36 @@ _NAMED = {
 }
 
 
-def explain_token(parser: Lark, text: str, error: UnexpectedToken) -> Problem:
-    """The problem for a token that is not allowed where it stands."""
+def explain_token(parser: Lark, text: str, error: UnexpectedToken, clause: str) -> Problem:
+    """The problem for a token that is not allowed where it stands, in a clause."""
     token = error.token
     expected = set(error.accepts or error.expected)
     wanted = _describe(parser, expected, text[: token.start_pos or len(text)])
     if token.type == "$END":
         end = len(text.rstrip())
         message = f"the text ends too early: expected {wanted}"
-        return Problem(ProblemKind.SYNTAX, message, Span(end, end), _hint_at_end(text, expected))
+        hint = _hint_at_end(text, expected) or hint_for(text, len(text), clause)
+        return Problem(ProblemKind.SYNTAX, message, Span(end, end), hint)
     start = token.start_pos or 0
     span = Span(start, start + len(token))
     message = f"'{_shorten(token.value)}' cannot stand here: expected {wanted}"
-    return Problem(ProblemKind.SYNTAX, message, span, _hint_at_token(text, start, token, expected))
+    hint = _hint_at_token(text, start, token, expected, clause)
+    return Problem(ProblemKind.SYNTAX, message, span, hint)
 
 
-def explain_character(text: str, error: UnexpectedCharacters) -> Problem:
-    """The problem for a character that begins no token."""
-    at = error.pos_in_stream or 0
+def explain_character(text: str, at: int, clause: str) -> Problem:
+    """The problem for a character that begins no token, in a clause."""
     character = text[at]
     hints = {
-        '"': "strings take single quotes, names that need it backticks",
         "'": "the string has no closing quote",
         "`": "the name has no closing backtick",
-        "&": "write AND",
-        "|": "write OR",
-        "!": "write NOT, or <> for 'not equal'",
-        "\N{LEFT DOUBLE QUOTATION MARK}": "strings take plain single quotes",
-        "\N{LEFT SINGLE QUOTATION MARK}": "strings take plain single quotes",
         "\N{LESS-THAN OR EQUAL TO}": "write <=",
         "\N{GREATER-THAN OR EQUAL TO}": "write >=",
         "\N{CIRCLED PLUS}": "write :+",
     }
     name = repr(character) if not character.isprintable() else f"'{character}'"
-    return Problem(ProblemKind.SYNTAX, f"unexpected character {name}", Span(at, at + 1), hints.get(character))
+    hint = hints.get(character) or hint_for(text, at, clause)
+    return Problem(ProblemKind.SYNTAX, f"unexpected character {name}", Span(at, at + 1), hint)
 
 
 def _shorten(value: str) -> str:
@@ -144,8 +143,8 @@ def _hint_at_end(text: str, expected: Set[str]) -> str | None:
     if re.search(r"(?i)(;|\bwhere)\s*not\b[^;]*$", text):
         return _ABSENCE
     if text.rstrip().endswith(";"):
-        return "a query has no ; at its end: it stands between the steps of a sequence"
-    in_place = _hint_of_words("", text, expected)
+        return _NO_SEMICOLON
+    in_place = _hint_of_words("", text, expected, "")
     if in_place is not None:
         return in_place
     opened = text.count("(") - text.count(")")
@@ -154,7 +153,7 @@ def _hint_at_end(text: str, expected: Set[str]) -> str | None:
     return None
 
 
-def _hint_of_words(kind: str, before: str, expected: Set[str]) -> str | None:
+def _hint_of_words(kind: str, before: str, expected: Set[str], clause: str) -> str | None:
     """What is probably meant where a CASE is begun, or seems to be, or another word in its place."""
     if re.search(r"(?i)\bat(\s+time(\s+zone|zone)?)?\s*$", before) and expected & {"NAME", "STRING"}:
         return "write t AT TIME ZONE 'Europe/Madrid', with a zone in quotes"
@@ -162,6 +161,11 @@ def _hint_of_words(kind: str, before: str, expected: Set[str]) -> str | None:
         return "write CAST(x.a AS integer)"
     if "QUOTED" in expected:  # here the words are names
         expected = expected - WORDS_IN_PLACE
+    word = re.search(r"\w+$", before) if kind == "WHEN" and clause != "WHERE" else None
+    if word is not None and did_you_mean(word[0], ["CASE"]):
+        return f"did you mean 'CASE'? It goes {_CASE}"
+    if clause == "WHERE":
+        return None
     if expected == {"WHEN"} or (kind in ("WHEN", "THEN", "ELSE", "END") and kind not in expected):
         return f"CASE goes {_CASE}"
     if "END" in expected and "WHEN" in expected:
@@ -171,33 +175,38 @@ def _hint_of_words(kind: str, before: str, expected: Set[str]) -> str | None:
     return None
 
 
-def _hint_at_token(text: str, start: int, token: str, expected: Set[str]) -> str | None:
+def _hint_at_token(text: str, start: int, token: str, expected: Set[str], clause: str) -> str | None:
     kind = getattr(token, "type", "")
     before = text[:start].rstrip()
-    if kind in KEYWORDS and "NAME" in expected and "QUOTED" in expected and not expected & {"ANY", "TRUE", "STAR"}:
-        return f"{token} is a keyword: write `{token}` to use it as a name"
     if text.startswith("/*", start):
         return "a comment that starts with /* ends with */"
-    if token == "=" and before.endswith("="):
-        return "equality is written with one ="
+    if kind == "SEMICOLON" and not re.sub(_COMMENTS, "", text[start + 1 :]).strip():
+        return _NO_SEMICOLON
     if kind == "STAR" and before.lower().endswith("count("):
         return "write count(x) for the number of events that x marks"
-    if kind == "DOT" and "UNLESS" in expected:
-        return "a condition goes into FILTER: WHERE pattern FILTER x.v > 1"
-    in_place = _hint_of_words(kind, before, expected)
+    in_place = _hint_of_words(kind, before, expected, clause)
     if in_place is not None:
         return in_place
-    if expected == {"DOT"} or (kind == "DOT" and expected == {"RPAR"}):
-        return "LASTOF names an event: write LASTOF(y).a for its attribute a"
-    if kind in ("EQ", "LT", "LE", "GT", "GE", "NE") and not expected & {"EQ", "LE"}:
-        return "comparisons do not chain: write a = b AND b = c"
-    in_filter = re.search(r"(?i)\bfilter\b[^()]*$", before) is not None
-    if in_filter and (token == "->" or kind in ("AS", "SEMICOLON", "COLON", "QMARK", "LBRACE", "UNLESS", "ALL")):
-        return "FILTER takes all that stands to its left: put the filtered pattern in parentheses, (p FILTER f) ; q"
     absent = kind == "NOT" and "PROJECT" in expected
     after_not = re.search(r"(?i)(;|\bwhere)\s*not\b[^;]*$", before) is not None
-    if absent or (after_not and expected & {"SEMICOLON", "WITHIN"}):
+    if absent or (after_not and kind != "LPAR" and expected & {"SEMICOLON", "WITHIN"}):
         return _ABSENCE
-    if kind == "NAME":
-        return did_you_mean(token, [k for k in expected if k in KEYWORDS or k in WORDS_IN_PLACE])
+    in_filter = re.search(r"(?i)\bfilter\b[^()]*$", before) is not None and "LPAR" not in expected
+    if in_filter and (token == "->" or kind in ("AS", "SEMICOLON", "COLON", "QMARK", "LBRACE", "UNLESS", "ALL")):
+        return "FILTER takes all that stands to its left: put the filtered pattern in parentheses, (p FILTER f) ; q"
+    named = "NAME" in expected and "QUOTED" in expected and not expected & {"ANY", "TRUE", "STAR"}
+    if kind in KEYWORDS and named and not before.endswith(","):
+        return f"{token} is a keyword: write `{token}` to use it as a name"
+    if kind == "RPAR" and before.count("(") <= before.count(")"):
+        return "this closing parenthesis has no opening one"
+    misspelt = None
+    if kind == "NAME" and len(token) > 2:
+        misspelt = did_you_mean(token, [k for k in expected if k in KEYWORDS or k in WORDS_IN_PLACE])
+    foreign = hint_for(text, start, clause, misspelt)
+    if foreign is not None:
+        return foreign
+    if expected == {"DOT"} or (kind == "DOT" and expected == {"RPAR"}):
+        return "LASTOF names an event: write LASTOF(y).a for its attribute a"
+    if kind in ("EQ", "LT", "LE", "GT", "GE", "NE") and not expected & {"EQ", "LE", "NAME"}:
+        return "comparisons do not chain: write a = b AND b = c"
     return None

@@ -26,6 +26,7 @@ from ensue.language import ast
 from ensue.language.printer import print_expression, print_name
 from ensue.logic.cast_types import can_be_cast, has_zone, instead_of_cast, type_of_cast
 from ensue.logic.functions import AGGREGATES, FUNCTIONS, SPECIAL, UNITS, common_type, finest_unit
+from ensue.logic.other_functions import INSTEAD
 
 _LITERALS = {
     ast.LiteralType.NULL: NULL,
@@ -270,7 +271,7 @@ class Typing:
             return self._timestamp(e)
         if e.function not in FUNCTIONS:
             known = (*FUNCTIONS, *AGGREGATES, *SPECIAL)
-            hint = did_you_mean(e.function, known) or f"functions are {listed(known, 60)}"
+            hint = INSTEAD.get(e.function) or did_you_mean(e.function, known) or f"functions are {listed(known, 90)}"
             self.problems.append(Problem(ProblemKind.NAME, f"unknown function '{e.function}'", e.span, hint))
             return None
         function = FUNCTIONS[e.function]

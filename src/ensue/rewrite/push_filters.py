@@ -44,6 +44,8 @@ def _parts_to_enter(body: ast.Pattern, condition: ast.Expression) -> tuple[str, 
     (x,) = variables
     # Under NOT, x[g] asks for some event: that does not distribute over parts or rounds.
     each = any(ast.find(condition, ast.Each))
+    if _stands_behind_next(body, x):
+        return ()
     match body:
         case ast.Filter() | ast.Within() | ast.Project() | ast.Unless():
             return ("body",)
@@ -61,6 +63,16 @@ def _parts_to_enter(body: ast.Pattern, condition: ast.Expression) -> tuple[str, 
             stays = each and (isinstance(body, ast.Or) or any(nullable(getattr(body, side)) for side in sides))
             return () if stays else sides
     return ()
+
+
+def _stands_behind_next(body: ast.Pattern, x: str) -> bool:
+    """Whether `x` is bound behind `->`, where a condition says more: which events may not lie between."""
+    match body:
+        case ast.Sequence(link=ast.Link.NEXT):
+            return x in bindings(body.right)
+        case ast.Iteration(link=ast.Link.NEXT):
+            return True
+    return False
 
 
 def _in_one(body: ast.Sequence | ast.NotBetween | ast.Or | ast.All, x: str) -> bool:
