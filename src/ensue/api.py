@@ -194,12 +194,11 @@ class Query:
         otherwise the reference. `memory`, such as "512 MB": the memory that the query may take, without its events; by
         default a part of all memory. A query that needs more raises an EngineError that says what is large.
         `progress` is called with the work done so far and the total. `closed` says that nothing follows these events:
-        then matches that wait for a deadline, which has not passed yet, are reported as well.
+        then matches that wait for a deadline are reported, too.
 
-        A Spark DataFrame gives a lazy DataFrame of matches, which is streaming if the events are. For a stream,
-        `unbounded` allows a query without a window, whose state grows for ever; `alone` says that nothing else in the
-        streaming query has a watermark, so that events need not wait for the next micro-batch; `buckets` is the number
-        of values in the state store that hold the keys; `name` is the prefix of the names of the observed metrics.
+        A Spark DataFrame gives a lazy DataFrame of matches, streaming if the events are. Then `unbounded` allows a query
+        without a window, whose state grows for ever; `alone` says that nothing else in it has a watermark, so events need
+        not wait for the next micro-batch; `buckets` are the values in the state store, `name` the prefix of the metrics.
 
         >>> events = [{"time": 1, "type": "A", "v": 7}, {"time": 4, "type": "B", "v": 9}]
         >>> query("SELECT x.v, y.v FROM S WHERE A AS x ; B AS y WITHIN 5 s").run(events, unit="s")
@@ -210,23 +209,19 @@ class Query:
         """
         spark = _given({"unbounded": unbounded or None, "alone": alone or None, "buckets": buckets, "name": name})
         if is_spark(events):
-            from ensue.spark.run import run
+            from ensue.spark.run import OfStream, run
 
             _check_spark_engine(engine)
             if progress is not None:
                 raise TypeError("progress: not for Spark DataFrames, which are evaluated lazily")
-            spark |= _given({"memory": memory, "closed": closed or None})
-            return run(self.ast, self.text, events, time=time, type=type, unit=unit, tiebreak=tiebreak, **spark)
+            common: Any = {"memory": memory, "closed": closed, "of_stream": OfStream(**spark)}
+            return run(self.ast, self.text, events, time=time, type=type, unit=unit, tiebreak=tiebreak, **common)
         _check_local_engine(engine, events)
         if spark:
             raise TypeError(f"{', '.join(spark)}: for Spark DataFrames only")
-        return pipeline.run(
-            self.ast,
-            self.text,
-            events,
-            pipeline.RunOptions(engine, memory, progress, closed),
-            reading={"time": time, "type": type, "unit": unit, "tiebreak": tiebreak},
-        )
+        options = pipeline.RunOptions(engine, memory, progress, closed)
+        reading: Any = {"time": time, "type": type, "unit": unit, "tiebreak": tiebreak}
+        return pipeline.run(self.ast, self.text, events, options, reading=reading)
 
     def detect(
         self,

@@ -42,7 +42,7 @@ LONG = 10_000
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How a query is to run: nothing of this changes its matches, except that `closed` says that the stream has ended."""
+    """How a query is to run: nothing of this changes its matches, but `closed`, which says that nothing follows."""
 
     engine: str = "auto"
     memory: str | int | None = None  # how much memory; None means a part of the machine's

@@ -27,7 +27,8 @@ def compare(seed: int) -> bool:
     events = strategies.random_stream(rng, 5)
     table, made = strategies.events_table(events), ensue.Query(print_query(query), query)
     found = {
-        engine: complex_events(made.run(table, unit="s", engine=engine, closed=True)) for engine in ("auto", "reference")
+        engine: complex_events(made.run(table, unit="s", engine=engine, closed=True))
+        for engine in ("auto", "reference")
     }
     assert sorted(found["auto"], key=repr) == sorted(found["reference"], key=repr), (seed, print_query(query), events)
     oracle = Membership(events, _LATE)

@@ -119,7 +119,9 @@ QUERIES = [
         "SELECT w FROM S WINDOW w AS (AFTER A OR B IS C) OR (IS A) OR (AFTER () IS B)",
     ),
     (
-        select(call("sum", w.v).named("n")).from_("S").matching(window(w).being(A).where(call("sum", w.v) > 1).within(9)),
+        select(call("sum", w.v).named("n"))
+        .from_("S")
+        .matching(window(w).being(A).where(call("sum", w.v) > 1).within(9)),
         "SELECT sum(w.v) AS n FROM S WINDOW w AS (IS A) FILTER sum(w.v) > 1 WITHIN 9 EVENTS",
     ),
     (select().from_("S").matching(A), "SELECT * FROM S WHERE A"),

@@ -230,9 +230,8 @@ class Membership:
             case ast.Iteration() if not once(q):
                 told = {previous(y) for y in shown(q.body)}  # in a first round there is no round before
                 env = tuple((x, n) for x, n in env if x not in told)
-        assert isinstance(q, ast.As | ast.Filter | ast.Within | ast.Iteration | ast.Optional | ast.Project) or isinstance(
-            q, ast.Select | ast.SpanOf
-        )
+        around = ast.As | ast.Filter | ast.Within | ast.Iteration | ast.Optional | ast.Project
+        assert isinstance(q, around | ast.Select | ast.SpanOf)
         return self._may_start(q.body, k, env)
 
     def _rounds(

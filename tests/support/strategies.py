@@ -229,7 +229,9 @@ def _after(rng: Random, depth: int) -> ast.Pattern:
     body, past = _skeleton(rng, depth), _skeleton(rng, rng.randrange(depth + 1))
     match rng.randrange(4):
         case 0:
-            return ast.After(body, ast.Optional(ast.Iteration(past, link=rng.choice((ast.Link.THEN, ast.Link.DIRECTLY)))))
+            return ast.After(
+                body, ast.Optional(ast.Iteration(past, link=rng.choice((ast.Link.THEN, ast.Link.DIRECTLY))))
+            )
         case 1:
             anything = ast.Optional(ast.Iteration(ast.Any(), link=ast.Link.DIRECTLY))
             return ast.After(body, ast.Sequence(anything, past, ast.Link.DIRECTLY))

@@ -41,6 +41,4 @@ def opened(
 
     passing = passing and choice.plan.absence is None  # else the matches wait
     engine = AutomatonEngine(choice.plan, tick, delivery_of(choice.plan, mode, budget, passing=passing), given=given)
-    return engine if choice.plan.absence is None else DeadlineEngine(
-        engine, choice.plan, tick, budget, closing=closing
-    )
+    return engine if choice.plan.absence is None else DeadlineEngine(engine, choice.plan, tick, budget, closing=closing)

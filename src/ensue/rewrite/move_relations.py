@@ -30,6 +30,7 @@ from ensue.logic.window import looks_back
 from ensue.rewrite.query_parts import Conditions, QueryParts
 
 _NONE: Conditions = ()
+_Around = ast.Within | ast.As | ast.Unless | ast.Iteration | ast.Optional | ast.SpanOf | ast.After
 
 
 def move_relations(parts: QueryParts) -> QueryParts:
@@ -123,7 +124,7 @@ def _own(c: ast.Expression, p: ast.Pattern) -> frozenset[str]:
     return names_in(c) & bindings(p).keys()
 
 
-def _may_leave(c: ast.Expression, p: ast.Pattern) -> bool:
+def _may_leave(c: ast.Expression, p: _Around) -> bool:
     """Whether the condition means the same outside of `p` as in its body."""
     own = _own(c, p.body)
     if aggregates_of(c) and isinstance(p, ast.Iteration | ast.Optional):

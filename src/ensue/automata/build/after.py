@@ -1,4 +1,4 @@
-"""`p AFTER q`: all that stands before `p` is a match of `q` (Praveen and Hitarth, definition 3.2: the prefix automaton).
+"""`p AFTER q`: all that stands before `p` is a match of `q`, the prefix of Praveen and Hitarth, definition 3.2.
 
 A deterministic machine beside the query reads the stream from its first event on, as the runs of `q` that began there.
 Its state just before an event is a condition on the first event of `p`.
@@ -52,7 +52,8 @@ def _starts(part: ast.Node, past: Automaton | None, name: str, begins: bool) -> 
 def _determinised(part: ast.Node, past: Automaton, alphabet: list[Guard], begins: bool) -> tuple[_Table, list[bool]]:
     """The subsets of states that runs from the first event on can be in, and in which of them one has ended."""
     first: _Subset = frozenset({0})
-    subsets, number, table = [first], {first: 0}, []
+    subsets, number = [first], {first: 0}
+    table: _Table = []
     while len(table) < len(subsets):
         row = []
         for cell in alphabet:
@@ -75,7 +76,8 @@ def _minimised(table: _Table, over: list[bool]) -> tuple[_Table, list[bool]]:
     block = [int(done) for done in over]
     while True:
         refined: dict[tuple[int, ...], int] = {}
-        after = [refined.setdefault((b, *(block[t] for t in row)), len(refined)) for b, row in zip(block, table)]
+        seen = ((b, *(block[t] for t in row)) for b, row in zip(block, table, strict=True))
+        after = [refined.setdefault(blocks, len(refined)) for blocks in seen]
         if len(refined) == len(set(block)):
             break
         block = after

@@ -85,7 +85,7 @@ class Events:
 
     @property
     def now(self) -> float:
-        """The time that has passed, in nanoseconds; asked where there is an event. At the end of all, no end of time."""
+        """The time that has passed, in nanoseconds; asked where there is an event. Endless if nothing follows."""
         if self.closed:
             return math.inf
         return self.nanoseconds[-1] if self._passed is None else self._passed * (self.stream.tick or 1)
