@@ -196,9 +196,10 @@ class Query:
         `progress` is called with the work done so far and the total. `closed` says that nothing follows these events:
         then matches that wait for a deadline are reported, too.
 
-        A Spark DataFrame gives a lazy DataFrame of matches, streaming if the events are. Then `unbounded` allows a query
-        without a window, whose state grows for ever; `alone` says that nothing else in it has a watermark, so events need
-        not wait for the next micro-batch; `buckets` are the values in the state store, `name` the prefix of the metrics.
+        A Spark DataFrame gives a lazy DataFrame of matches, streaming if the events are. Then `unbounded` allows a
+        query without a window, whose state grows for ever; `alone` says that nothing else in it has a watermark, so
+        events need not wait for the next micro-batch; `buckets` are the values in the state store; `name` is the
+        prefix of the metrics.
 
         >>> events = [{"time": 1, "type": "A", "v": 7}, {"time": 4, "type": "B", "v": 9}]
         >>> query("SELECT x.v, y.v FROM S WHERE A AS x ; B AS y WITHIN 5 s").run(events, unit="s")

@@ -18,8 +18,8 @@ from ensue.language import ast
 #: What a complex event marks: pairs of a variable and a position.
 Mu = frozenset[tuple[str, int]]
 ComplexEvent = tuple[int, int, Mu]
-#: The events of the single variables of outer patterns.
-Env = tuple[tuple[str, int], ...]
+#: The events of the single variables of outer patterns, and those of earlier rounds.
+Env = tuple[tuple[str, Any], ...]
 Event = dict[str, Any]
 
 SECOND = 10**9
@@ -228,7 +228,9 @@ class Membership:
             case ast.Sequence() | ast.NotBetween():
                 return self._may_start(q.left, k, env) or (skippable(q.left) and self._may_start(q.right, k, env))
             case ast.Iteration() if not once(q):
-                told = {previous(y) for y in shown(q.body)}  # in a first round there is no round before
+                told = {
+                    told(y) for y in shown(q.body) for told in (previous, rounds)
+                }  # a first round has none before it
                 env = tuple((x, n) for x, n in env if x not in told)
         around = ast.As | ast.Filter | ast.Within | ast.Iteration | ast.Optional | ast.Project
         assert isinstance(q, around | ast.Select | ast.SpanOf)
@@ -243,16 +245,16 @@ class Membership:
         j: int,
         mu: Mu,
         env: Env,
-        last: dict[str, int],
+        last: dict[str, Any],
         ended: int | None = None,
     ) -> bool:
-        """`last` are the events of the round before, of which a filter in this one may speak with LASTOF.
+        """`last` are the events of the rounds before, of which a filter in this one may speak with LASTOF and RUNNING.
 
         `ended` is where that round has ended; None where there was none.
         """
         here = env
         if not once(p):
-            mine = {previous(y) for y in shown(p.body)}
+            mine = {told(y) for y in shown(p.body) for told in (previous, rounds)}
             here = tuple(sorted({**{x: k for x, k in env if x not in mine}, **last}.items()))
 
         def is_round(end: int, own: Mu) -> bool:
@@ -270,7 +272,7 @@ class Membership:
         fewer = None if high is None else high - 1
         return any(
             is_round(end, before)
-            and self._rounds(p, low - 1, fewer, start, j, after, env, events_of(p.body, before), end)
+            and self._rounds(p, low - 1, fewer, start, j, after, env, events_of(p.body, before, last), end)
             for end, start, before, after in self._splits(p.link is ast.Link.DIRECTLY, p.gap, i, j, mu)
         )
 
@@ -356,10 +358,12 @@ class Membership:
 
     # ------------------------------------------------------------ section 4: filters
 
-    def _satisfied(self, p: ast.Filter, mu: Mu, env: dict[str, int]) -> bool:
+    def _satisfied(self, p: ast.Filter, mu: Mu, env: dict[str, Any]) -> bool:
         """Whether a filter holds. In the first round, operands of AND that use the previous round are left out."""
         parts = [c for c in anded(p.condition) if all(previous(n.variable) in env for n in ast.find(c, ast.LastOf))]
-        sets = {x: [k] for x, k in env.items()} | {x: sorted(positions(mu, x)) for x in shown(p.body)}
+        sets = {x: list(k) if isinstance(k, tuple) else [k] for x, k in env.items()} | {
+            x: sorted(positions(mu, x)) for x in shown(p.body)
+        }
         return all(
             self._value(c, dict(zip(chosen, choice, strict=True)), sets, None) is True
             for c in parts
@@ -382,6 +386,9 @@ class Membership:
                 return self._attribute(one[e.variable], e.name)
             case ast.LastOf():
                 return self._attribute(one[previous(e.variable)], e.name)
+            case ast.Running():
+                x = running_variable(e)
+                return self._value(e.aggregate, one, {x: sorted({*sets.get(rounds(x), []), *sets[x]})}, here)
             case ast.Call(function="count", arguments=(ast.Name(name=x),)):
                 return len(sets[x])
             case ast.Call(function=function, arguments=(ast.Attribute(variable=x, name=name),)) if function in OF_SETS:
@@ -428,7 +435,7 @@ class Membership:
         return self.events[position][name] if position >= 0 else None
 
 
-# ---------------------------------------------------------------- aggregates and LASTOF
+# ---------------------------------------------------------------- aggregates, LASTOF and RUNNING
 
 
 def known(aggregate: Any) -> Any:
@@ -457,14 +464,28 @@ def previous(y: str) -> str:
     return f"before {y}"
 
 
-def events_of(p: ast.Pattern, mu: Mu) -> dict[str, int]:
-    """The events that LASTOF means in the round after a round of `p` with these marks."""
-    return {previous(y): k for y in singles(p) for k in positions(mu, y)}
+def rounds(y: str) -> str:
+    """The name of the events of `y` in earlier rounds, for RUNNING."""
+    return f"rounds of {y}"
+
+
+def running_variable(e: ast.Running) -> str:
+    """The variable whose events the aggregate is over; the oracle takes no others inside it."""
+    (x,) = {n.variable for n in ast.find(e, ast.Attribute)} | {n.name for n in ast.find(e, ast.Name)}
+    return x
+
+
+def events_of(p: ast.Pattern, mu: Mu, earlier: dict[str, Any]) -> dict[str, Any]:
+    """What LASTOF and RUNNING mean in the round after a round of `p` with these marks."""
+    last = {previous(y): k for y in singles(p) for k in positions(mu, y)}
+    return last | {rounds(y): (*earlier.get(rounds(y), ()), *sorted(positions(mu, y))) for y in shown(p)}
 
 
 def taken_one_by_one(e: ast.Expression) -> set[str]:
     """The variables that a filter uses one event at a time, as `x.a` outside an aggregate, or with LASTOF."""
     match e:
+        case ast.Running():
+            return set()
         case ast.Attribute():
             return {e.variable}
         case ast.LastOf():
@@ -554,9 +575,11 @@ def shown(p: ast.Pattern) -> set[str]:
 
 def spoken_of(p: ast.Pattern) -> set[str]:
     """The variables that the filters in `p` use."""
-    return {e.variable for e in ast.walk(p) if isinstance(e, ast.Attribute | ast.Each)} | {
-        previous(e.variable) for e in ast.find(p, ast.LastOf)
-    }
+    return (
+        {e.variable for e in ast.walk(p) if isinstance(e, ast.Attribute | ast.Each)}
+        | {previous(e.variable) for e in ast.find(p, ast.LastOf)}
+        | {name for e in ast.find(p, ast.Running) for x in [running_variable(e)] for name in (x, rounds(x))}
+    )
 
 
 def once(p: ast.Pattern) -> bool:

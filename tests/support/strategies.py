@@ -257,10 +257,11 @@ _OPERATORS = (
 
 @dataclasses.dataclass(frozen=True)
 class _Around:
-    """The variables that filters may use from outside: single ones, and those that LASTOF may take."""
+    """The variables that filters may use from outside: single ones, and those of rounds, for LASTOF and RUNNING."""
 
     single: frozenset[str] = frozenset()
     lasts: frozenset[str] = frozenset()
+    rounds: frozenset[str] = frozenset()
 
     def inside(self, p: ast.Pattern, part: str) -> _Around:
         """The variables that filters inside a part of a pattern may use from outside."""
@@ -269,9 +270,11 @@ class _Around:
         if isinstance(p, ast.After):
             return _Around()  # so must be what stands around AFTER
         lasts = self.lasts if part != "absent" else frozenset()
+        rounds = self.rounds if part != "absent" else frozenset()
         if isinstance(p, ast.Iteration) and has_rounds(p):
             lasts = (lasts - bindings(p.body).keys()) | singles(p.body)
-        return _Around(self.single | singles(p), lasts)
+            rounds |= bindings(p.body).keys()
+        return _Around(self.single | singles(p), lasts, rounds)
 
 
 def _with_filters(rng: Random, p: ast.Pattern, around: _Around) -> ast.Pattern:
@@ -284,28 +287,35 @@ def _with_filters(rng: Random, p: ast.Pattern, around: _Around) -> ast.Pattern:
     made = dataclasses.replace(p, **parts)
     own = bindings(p)
     names = list(dict.fromkeys([*own, *sorted(around.single)]))
-    if isinstance(p, ast.Optional) or not names or not chance(rng, 3 if around.lasts else 5):
+    if isinstance(p, ast.Optional) or not names or not chance(rng, 3 if around.rounds else 5):
         return made
     sets = [x for x, single in own.items() if not single]
-    return ast.Filter(made, random_condition(rng, names, sets=sets, lasts=sorted(around.lasts)))
+    rounds = [x for x in names if x in around.rounds]
+    return ast.Filter(made, random_condition(rng, names, sets=sets, lasts=sorted(around.lasts), rounds=rounds))
 
 
 # ---------------------------------------------------------------- filters
 
 
 def random_condition(
-    rng: Random, names: list[str], depth: int = 2, *, sets: Sequence[str] = (), lasts: Sequence[str] = ()
+    rng: Random,
+    names: list[str],
+    depth: int = 2,
+    *,
+    sets: Sequence[str] = (),
+    lasts: Sequence[str] = (),
+    rounds: Sequence[str] = (),
 ) -> ast.Expression:
     """A boolean expression over the attributes `v` and `k` of these variables.
 
-    It may have aggregates of the variables in `sets`, and LASTOF of those in `lasts`.
+    It may have aggregates of the variables in `sets`, LASTOF of those in `lasts`, and RUNNING of those in `rounds`.
     """
 
     def term() -> ast.Expression:
-        return _special_term(rng, sets, lasts) or _term(rng, names)
+        return _special_term(rng, sets, lasts, rounds) or _term(rng, names)
 
     def some() -> ast.Expression:
-        return random_condition(rng, names, depth - 1, sets=sets, lasts=lasts)
+        return random_condition(rng, names, depth - 1, sets=sets, lasts=lasts, rounds=rounds)
 
     match rng.randrange(9) if depth else 0:
         case 0 | 1 | 2 | 3:
@@ -323,15 +333,22 @@ def random_condition(
     return ast.InList(term(), (_number(rng), _operand(rng, term)), chance(rng, 3))
 
 
-def _special_term(rng: Random, sets: Sequence[str], lasts: Sequence[str]) -> ast.Expression | None:
-    """An aggregate or LASTOF, sometimes, if there is a variable for it."""
+def _special_term(
+    rng: Random, sets: Sequence[str], lasts: Sequence[str], rounds: Sequence[str]
+) -> ast.Expression | None:
+    """An aggregate, LASTOF or RUNNING, sometimes, if there is a variable for it."""
+    if rounds and chance(rng, 3):
+        return ast.Running(_aggregate(rng, rng.choice(rounds)))
     if lasts and chance(rng, 3):
         return ast.LastOf(rng.choice(lasts), _attribute(rng))
     if not sets or not chance(rng, 5):
         return None
+    return _aggregate(rng, rng.choice(sets))
+
+
+def _aggregate(rng: Random, x: str) -> ast.Call:
     function = rng.choice(("count", "sum", "avg", "min", "max", "first", "last"))
     whole = function == "count" and chance(rng, 2)
-    x = rng.choice(sets)
     return ast.Call(function, (ast.Name(x) if whole else ast.Attribute(x, _attribute(rng)),))
 
 

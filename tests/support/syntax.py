@@ -104,9 +104,13 @@ def _read_from(e: ast.Expression, bare: bool) -> ast.Expression:
 
 
 def _value(rng: Random, bare: bool) -> ast.Expression:
-    match rng.randrange(9):
+    match rng.randrange(10):
         case 0:
             return ast.Name(random_name(rng))
+        case 9:
+            x, a = random_name(rng), random_name(rng)
+            of: ast.Expression = ast.Field(ast.Name(x), a) if bare else ast.Attribute(x, a)
+            return ast.Running(ast.Call(rng.choice(_FUNCTIONS), (of,)))
         case 8:
             return ast.LastOf(random_name(rng), random_name(rng))
         case 1:

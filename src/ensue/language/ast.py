@@ -274,6 +274,13 @@ class Call(Expression):
     arguments: tuple[Expression, ...]
 
 
+@dataclass(frozen=True)
+class Running(Expression):
+    """`RUNNING sum(y.a)`: the aggregate over the rounds so far of an iteration, this one included."""
+
+    aggregate: Call
+
+
 # ---------------------------------------------------------------- patterns
 
 

@@ -202,6 +202,13 @@ def lastof(variable: Variable) -> LastOf:
     return LastOf(variable._name)
 
 
+def running(aggregate: Expr) -> Expr:
+    """`RUNNING sum(y.v)`: inside an iteration, the aggregate over the rounds so far, as `running(call("sum", y.v))`."""
+    if not isinstance(aggregate.node, ast.Call):
+        raise TypeError("RUNNING takes an aggregate: running(call('sum', y.v))")
+    return Expr(ast.Running(aggregate.node))
+
+
 def variables(*names: str) -> tuple[Variable, ...]:
     """Variables with these names."""
     return tuple(map(Variable, names))

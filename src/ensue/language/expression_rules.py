@@ -83,6 +83,11 @@ class ExpressionRules(Transformer_NonRecursive):  # type: ignore[type-arg]
     def last_of(self, meta: Meta, _l: Token, name: tuple[str, Span], attribute: str) -> ast.Expression:
         return ast.LastOf(name[0], attribute, span=span_of(meta))
 
+    def running(self, meta: Meta, word: Token, aggregate: ast.Expression) -> ast.Expression:
+        if not isinstance(aggregate, ast.Call):  # mod(a, b) is an operator
+            raise Refused("RUNNING stands before an aggregate", token_span(word), "as in RUNNING sum(y.v)")
+        return ast.Running(aggregate, span=span_of(meta))
+
     def each(self, meta: Meta, name: tuple[str, Span], condition: ast.Expression) -> ast.Expression:
         return ast.Each(name[0], over_attributes(condition), span=span_of(meta))
 

@@ -243,6 +243,8 @@ def _expression(e: ast.Expression) -> tuple[str, int]:
             return f"{print_name(e.variable)}[{print_expression(e.condition)}]", _E_VALUE
         case ast.Call():
             return f"{e.function}({', '.join(map(print_expression, e.arguments))})", _E_VALUE
+        case ast.Running():
+            return f"RUNNING {print_expression(e.aggregate)}", _E_VALUE
         case ast.Unary(operator="NOT"):
             return f"NOT {_e_at(e.operand, _E_NOT)}", _E_NOT
         case ast.Unary():
@@ -284,7 +286,9 @@ def _case(e: ast.Case) -> str:
 def _read_from(e: ast.Expression) -> str:
     """The text of what a field or an element is read out of."""
     text = print_expression(e)
-    named = isinstance(e, ast.Attribute | ast.LastOf | ast.Name | ast.Call | ast.Each | ast.Field | ast.Element)
+    named = isinstance(
+        e, ast.Attribute | ast.LastOf | ast.Name | ast.Call | ast.Running | ast.Each | ast.Field | ast.Element
+    )
     return text if named else f"({text})"
 
 

@@ -18,7 +18,9 @@ KEYWORDS = frozenset(
 )
 
 #: Words that are keywords only in their place, and elsewhere names.
-WORDS_IN_PLACE = frozenset("CASE WHEN THEN ELSE END CAST TRY_CAST EXTRACT AT ILIKE RLIKE SPAN AFTER WINDOW".split())
+WORDS_IN_PLACE = frozenset(
+    "CASE WHEN THEN ELSE END CAST TRY_CAST EXTRACT AT ILIKE RLIKE RUNNING SPAN AFTER WINDOW".split()
+)
 
 _CASE = "CASE WHEN x.v > 1 THEN 'a' ELSE 'b' END"
 _EXPRESSION = frozenset("MINUS INTEGER DECIMAL STRING TRUE FALSE NULL NAME QUOTED MAX LAST LASTOF LPAR".split())
@@ -187,6 +189,8 @@ def _hint_at_token(text: str, start: int, token: str, expected: Set[str], clause
     in_place = _hint_of_words(kind, before, expected, clause)
     if in_place is not None:
         return in_place
+    if re.search(r"(?i)\brunning\s+\w+$", before) and expected == {"LPAR"}:
+        return "RUNNING stands before an aggregate, as in RUNNING sum(y.v)"
     absent = kind == "NOT" and "PROJECT" in expected
     after_not = re.search(r"(?i)(;|\bwhere)\s*not\b[^;]*$", before) is not None
     if absent or (after_not and kind != "LPAR" and expected & {"SEMICOLON", "WITHIN"}):

@@ -212,7 +212,9 @@ def _per_match_problems(e: ast.Expression, known: Bindings) -> Iterator[Problem]
         text = print_expression(e)
         hint = f"take an aggregate: first({text}), last({text}), max({text}), collect({text}), ..."
         yield problem(e, f"'{e.variable}' stands for a set of events here, so {text} is not a single value", hint)
-    if isinstance(e, ast.Each | ast.Name | ast.LastOf) or (isinstance(e, ast.Call) and e.function == "prev"):
+    if isinstance(e, ast.Each | ast.Name | ast.LastOf | ast.Running) or (
+        isinstance(e, ast.Call) and e.function == "prev"
+    ):
         yield from expression_problems(e, ITEMS)
         if not isinstance(e, ast.Call):
             return

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple, TypeVar
 
 from ensue.errors import Problem, ProblemKind, Span, did_you_mean, listed
 from ensue.language import ast
@@ -17,9 +18,12 @@ from ensue.logic.scope import (
     has_rounds,
     is_aggregate,
     parts,
+    running_of,
     singles,
     without_aggregates,
 )
+
+E = TypeVar("E", bound=ast.Expression)
 
 
 def problem(where: ast.Node | Span, message: str, hint: str | None = None, *, name: bool = False) -> Problem:
@@ -38,11 +42,12 @@ def unknown(where: ast.Node | Span, name: str, known: list[str]) -> Problem:
 
 def scope_problems(root: ast.Pattern) -> Iterator[Problem]:
     """Every variable of a filter must be bound in the filter's own pattern or single in a pattern around it."""
-    stack: list[tuple[ast.Pattern, frozenset[str], Rounds]] = [(root, frozenset(), None)]
+    stack: list[tuple[ast.Pattern, frozenset[str], Rounds, Nested]] = [(root, frozenset(), None, ())]
     while stack:
-        p, outer, rounds = stack.pop()
+        p, outer, rounds, nested = stack.pop()
         visible = outer | singles(p)
-        stack.extend((part, visible | given, _rounds_in(p, part, rounds)) for part, given in parts(p))
+        for part, given in parts(p):
+            stack.append((part, visible | given, _rounds_in(p, part, rounds), _nested_in(p, nested)))
         if isinstance(p, ast.Satisfying):
             yield from expression_problems(p.condition, EACH)
         if isinstance(p, ast.Filter):
@@ -50,11 +55,22 @@ def scope_problems(root: ast.Pattern) -> Iterator[Problem]:
             yield from _condition_problems(root, p.condition, known)
             for node in ast.find(p.condition, ast.LastOf):
                 yield from _last_of_problems(root, node, rounds)
+            for running in _outside_brackets(p.condition, running_of):
+                yield from running_problems(Place(root, known, rounds, nested), running)
 
 
 #: The variables that the iterations around a filter bind in a round, each with True if it is single there, or with None
 #: if an absent pattern lies between the iteration and the filter. None in place of the mapping: there is no iteration.
 Rounds = Mapping[str, bool | None] | None
+
+
+#: The variables that each iteration around a filter binds, from the outermost inwards.
+Nested = tuple[frozenset[str], ...]
+
+
+def _nested_in(p: ast.Pattern, nested: Nested) -> Nested:
+    in_rounds = isinstance(p, ast.Iteration) and has_rounds(p)
+    return (*nested, frozenset(bindings(p.body))) if in_rounds and isinstance(p, ast.Iteration) else nested
 
 
 def _rounds_in(p: ast.Pattern, part: ast.Pattern, rounds: Rounds) -> Rounds:
@@ -71,12 +87,17 @@ def _condition_problems(root: ast.Pattern, condition: ast.Expression, known: Bin
     for node in ast.walk(without_aggregates(condition)):
         if isinstance(node, ast.Attribute | ast.Each) and node.variable not in known:
             yield _out_of_scope(root, node, node.variable)
-    in_each = {id(a) for each in ast.find(condition, ast.Each) for a in aggregates_of(each)}
-    for aggregate in (a for a in aggregates_of(condition) if id(a) not in in_each):
+    for aggregate in _outside_brackets(condition, aggregates_of):
         elsewhere = sorted(aggregated_in(aggregate) - known.keys())
         yield from (_no_set(root, aggregate, x) for x in elsewhere)
         if not elsewhere:
             yield from aggregate_problems(aggregate, known)
+
+
+def _outside_brackets(condition: ast.Expression, parts_of: Callable[[ast.Expression], list[E]]) -> list[E]:
+    """The parts of a condition that are not in `x[...]`, where they have another scope."""
+    in_each = {id(part) for each in ast.find(condition, ast.Each) for part in parts_of(each)}
+    return [part for part in parts_of(condition) if id(part) not in in_each]
 
 
 def _no_set(root: ast.Pattern, aggregate: ast.Call, x: str) -> Problem:
@@ -104,6 +125,55 @@ def _last_of_problems(root: ast.Pattern, node: ast.LastOf, rounds: Rounds) -> It
     elif not rounds[y]:
         hint = f"name one event of a round, or move the filter into the iteration that binds {y}"
         yield problem(node, f"'{y}' stands for a set of events in a round, so LASTOF({y}) is not a single event", hint)
+
+
+# ---------------------------------------------------------------- RUNNING
+
+
+class Place(NamedTuple):
+    """Where a filter stands: what it sees, and the iterations around it."""
+
+    root: ast.Pattern
+    known: Bindings
+    rounds: Rounds
+    nested: Nested
+
+
+def running_problems(place: Place, node: ast.Running) -> Iterator[Problem]:
+    """A `RUNNING` aggregate is over the innermost iteration around the filter that binds a variable of it."""
+    used = aggregated_in(node.aggregate)
+    if not is_aggregate(node.aggregate) or not used:
+        yield from aggregate_problems(node.aggregate, {}) if is_aggregate(node.aggregate) else ()
+        return
+    everywhere = {x for p in ast.find(place.root, ast.Pattern) for x in bindings(p)}
+    strange = sorted(x for x in used if x not in everywhere)
+    if strange:
+        yield _out_of_scope(place.root, node.aggregate, strange[0])
+        return
+    over = next((used & own for own in reversed(place.nested) if used & own), frozenset[str]())
+    text = print_expression(node)
+    if not over:
+        yield _no_rounds(place, node, text, sorted(used)[0])
+        return
+    (y, *others) = sorted(over)
+    if others:
+        yield problem(node, f"an aggregate runs over one set of events, not over {listed(sorted(over))}")
+    elif place.rounds is not None and place.rounds.get(y) is None:
+        yield problem(node, f"{text} cannot reach outside a pattern that must not occur")
+    else:
+        elsewhere = sorted(used - place.known.keys())
+        yield from (_out_of_scope(place.root, node.aggregate, x) for x in elsewhere)
+        if not elsewhere:
+            yield from aggregate_problems(node.aggregate, {**place.known, y: False})
+
+
+def _no_rounds(place: Place, node: ast.Running, text: str, x: str) -> Problem:
+    if not place.nested:
+        message = f"{text} is over the rounds of an iteration, but this filter is not inside one"
+        hint = f"move the filter into the iteration that binds {x}, as in (T AS y FILTER RUNNING sum(y.v) < 5)+"
+        return problem(node, message, hint)
+    same = f"{x} is the same event in all rounds" if place.known.get(x) else None
+    return problem(node, f"no iteration around this filter binds '{x}', so it has no rounds", same)
 
 
 def _out_of_scope(root: ast.Pattern, where: ast.Node, x: str) -> Problem:
@@ -155,6 +225,13 @@ def expression_problems(e: ast.Expression, place: str) -> Iterator[Problem]:
             yield problem(e, f"x[...] is a filter: it cannot be in {place}")
         case ast.LastOf() if place != FILTER:
             yield problem(e, f"LASTOF is for filters inside an iteration: it cannot be in {place}")
+        case ast.Running() if place != FILTER:
+            yield problem(e, f"RUNNING is for filters inside an iteration: it cannot be in {place}")
+            return
+        case ast.Running() if not is_aggregate(e.aggregate):
+            hint = "as in RUNNING sum(y.v), RUNNING count(y)"
+            yield problem(e, f"RUNNING stands before an aggregate, and {e.aggregate.function} is none", hint)
+            return
         case ast.Call(function="prev"):
             yield from _look_back_problems(e)
         case ast.Call() if is_aggregate(e) and place == EACH:

@@ -7,7 +7,15 @@ from dataclasses import dataclass
 
 from ensue.language import ast
 from ensue.logic.classify import conjuncts_of
-from ensue.logic.scope import aggregates_of, always_marked, bindings, chosen_variables, last_of_names, variables_of
+from ensue.logic.scope import (
+    aggregates_of,
+    always_marked,
+    bindings,
+    chosen_variables,
+    last_of_names,
+    running_of,
+    variables_of,
+)
 
 #: Conjunctive normal form can be exponentially long; no query that a person writes comes near this limit.
 MAX_CLAUSES = 200
@@ -86,6 +94,8 @@ def _part(e: ast.Expression, own: Container[str], negated: bool) -> Part:
         raise NotUnary(e, "an aggregate in a filter")
     if last_of_names(e):
         raise NotUnary(e, "LASTOF")
+    if running_of(e):
+        raise NotUnary(e, "RUNNING")
     if len(variables) != 1:
         what = "a condition that relates several events" if variables else "a condition that concerns no event"
         raise NotUnary(e, what)

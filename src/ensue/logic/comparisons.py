@@ -19,6 +19,7 @@ from ensue.logic.scope import (
     bindings,
     last_of,
     last_of_names,
+    running_of,
     singles,
     variables_of,
 )
@@ -75,8 +76,8 @@ def fits_a_register(e: ast.Expression, typing: Typing, operator: str) -> bool:
 
 
 def is_plain(e: ast.Expression) -> bool:
-    """Whether the expression has no look-back, no LASTOF, and nothing that uses a whole set at once."""
-    return not (any(ast.find(e, ast.Each)) or looks_back(e) or last_of_names(e) or aggregates_of(e))
+    """Whether the expression has no look-back, no LASTOF, no RUNNING, and nothing that uses a whole set at once."""
+    return not (any(ast.find(e, ast.Each)) or looks_back(e) or last_of_names(e) or aggregates_of(e) or running_of(e))
 
 
 def chains(body: ast.Pattern) -> tuple[ast.Pattern, list[Comparison], list[ast.Expression]]:
@@ -113,7 +114,7 @@ def chains(body: ast.Pattern) -> tuple[ast.Pattern, list[Comparison], list[ast.E
 
 def _chains(e: ast.Expression, body: ast.Pattern) -> bool:
     """Whether, of the iteration's events, the condition uses only `y` and `LASTOF(y)` for one single variable `y`."""
-    if aggregates_of(e) or looks_back(e) or any(ast.find(e, ast.Each)):
+    if aggregates_of(e) or running_of(e) or looks_back(e) or any(ast.find(e, ast.Each)):
         return False
     return any(
         last_of_names(e) == {last_of(y)} and (variables_of(e) - {y, last_of(y)}).isdisjoint(bindings(body))
@@ -122,7 +123,7 @@ def _chains(e: ast.Expression, body: ast.Pattern) -> bool:
 
 
 def _chain(e: ast.Expression, singles: frozenset[str]) -> Comparison | None:
-    if not (isinstance(e, ast.Binary) and e.operator in MIRRORED) or aggregates_of(e) or looks_back(e):
+    if not (isinstance(e, ast.Binary) and e.operator in MIRRORED) or aggregates_of(e) or running_of(e) or looks_back(e):
         return None
     made = Comparison(e, e.left, e.operator, e.right)
     for c in (made, made.mirrored()):

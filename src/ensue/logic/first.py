@@ -6,7 +6,18 @@ import dataclasses
 
 from ensue.language import ast
 from ensue.logic.classify import conjunction, conjuncts_of
-from ensue.logic.scope import bindings, free, has_rounds, is_atom, last_of, last_of_names, nullable, singles
+from ensue.logic.scope import (
+    Bindings,
+    aggregated_in,
+    bindings,
+    free,
+    has_rounds,
+    is_atom,
+    last_of,
+    last_of_names,
+    nullable,
+    singles,
+)
 
 
 class NoFirst(Exception):
@@ -55,7 +66,7 @@ def _first(q: ast.Pattern) -> ast.Pattern:
             start = _first(q.left)
             return ast.Or(start, _first(q.right), span=q.span) if nullable(q.left) else start
         case ast.Iteration() if has_rounds(q):
-            return _in_first_round(_first(q.body), frozenset(map(last_of, bindings(q.body))))
+            return _in_first_round(_first(q.body), frozenset(bindings(q.body)))
         case ast.As() | ast.Filter() | ast.Project() | ast.Within() | ast.Iteration() | ast.Optional() | ast.SpanOf():
             return _first(q.body)
         case ast.Select(selector=ast.Selector.STRICT):
@@ -63,15 +74,46 @@ def _first(q: ast.Pattern) -> ast.Pattern:
     raise NoFirst(q)
 
 
-def _in_first_round(p: ast.Pattern, told: frozenset[str]) -> ast.Pattern:
-    """The pattern of one event without the conjuncts that speak of the round before: in a first round they hold."""
+def _in_first_round(p: ast.Pattern, own: frozenset[str]) -> ast.Pattern:
+    """The pattern of one event as it is in a first round of an iteration that binds these variables.
+
+    The conjuncts that speak of the round before hold there, and a RUNNING aggregate is over this round alone.
+    """
     match p:
         case ast.Or():
-            return dataclasses.replace(p, left=_in_first_round(p.left, told), right=_in_first_round(p.right, told))
+            return dataclasses.replace(p, left=_in_first_round(p.left, own), right=_in_first_round(p.right, own))
         case ast.Filter():
-            body = _in_first_round(p.body, told)
+            body, told = _in_first_round(p.body, own), frozenset(map(last_of, own))
             kept = [c for c in conjuncts_of(p.condition) if last_of_names(c).isdisjoint(told)]
+            kept = [_over_one_round(c, own, bindings(p.body)) for c in kept]
             return dataclasses.replace(p, body=body, condition=conjunction(kept)) if kept else body
         case ast.As() | ast.Project():
-            return dataclasses.replace(p, body=_in_first_round(p.body, told))
+            return dataclasses.replace(p, body=_in_first_round(p.body, own))
     return p
+
+
+def _over_one_round(c: ast.Expression, own: frozenset[str], bound: Bindings) -> ast.Expression:
+    """The condition with the RUNNING aggregates of the iteration over the events of one round."""
+
+    def of_this_round(e: ast.Expression) -> ast.Expression | None:
+        if not isinstance(e, ast.Running) or aggregated_in(e.aggregate).isdisjoint(own):
+            return None
+        single = all(bound.get(x, True) for x in aggregated_in(e.aggregate))
+        return (_of_one_event(e.aggregate) if single else None) or e.aggregate
+
+    return ast.replaced(c, of_this_round)
+
+
+def _of_one_event(a: ast.Call) -> ast.Expression | None:
+    """What the aggregate of a single event comes to; None where there is no simpler way to say it."""
+    (value,) = a.arguments
+    match a.function:
+        case "count" if isinstance(value, ast.Name):
+            return ast.Literal(1, ast.LiteralType.INTEGER, span=a.span)
+        case "min" | "max" | "first" | "last":
+            return value
+        case "sum":
+            return ast.Binary("+", value, ast.Literal(0, ast.LiteralType.INTEGER), span=a.span)
+        case "avg":
+            return ast.Binary("/", value, ast.Literal(1, ast.LiteralType.INTEGER), span=a.span)
+    return None

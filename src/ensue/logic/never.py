@@ -29,6 +29,7 @@ from ensue.logic.scope import (
     joined,
     last_of_names,
     nullable,
+    running_of,
     singles,
 )
 
@@ -299,7 +300,8 @@ class _Search:
         said = conjuncts_of(p.condition)
         sure = [c for c in said if not last_of_names(c) and _chosen(c) & own <= marked]
         dead = self._contradicting(body.facts, sure, p)
-        kept = (c for c in sure if not aggregates_of(c))  # the same set may have more events further out
+        # The same set may have more events further out, or in another round.
+        kept = (c for c in sure if not aggregates_of(c) and not running_of(c))
         return dead or replace(body, facts=(*body.facts, *kept))
 
     def _satisfying(self, p: ast.Satisfying) -> _Found:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from ensue.language import ast
+from ensue.language.printer import print_expression
 from ensue.logic.functions import AGGREGATES
 
 #: For each variable that a pattern binds: whether it is single there, which means that it stands for exactly one event.
@@ -157,15 +158,37 @@ def _needed(p: ast.Pattern) -> frozenset[str]:
     for part, given in parts(p):
         needed |= free(part) - given
     if isinstance(p, ast.Filter):
-        needed |= (attribute_variables(p.condition) | last_of_names(p.condition)) - bindings(p.body).keys()
+        needed |= (_used(p.condition) | last_of_names(p.condition) | running_names(p.condition)) - bindings(
+            p.body
+        ).keys()
     if isinstance(p, ast.Iteration) and has_rounds(p):
         needed -= {last_of(y) for y in bindings(p.body)}
+        needed -= {running_name(r) for r in ast.find(p.body, ast.Running) if _rounds_of(r, p)}
     return needed
 
 
 def passed_to_next_round(p: ast.Iteration) -> frozenset[str]:
     """The variables `y` whose event is passed from each round to the next, because the body uses `LASTOF(y)`."""
     return frozenset(y for y in singles(p.body) if last_of(y) in free(p.body)) if has_rounds(p) else frozenset()
+
+
+def running_in_rounds(p: ast.Iteration) -> dict[str, str]:
+    """The internal names of the `RUNNING` aggregates over the rounds of this iteration, each with its variable.
+
+    >>> from ensue.language.parser import parse_pattern
+    >>> running_in_rounds(parse_pattern("(A AS x ; (B AS y FILTER RUNNING sum(x.v) < y.v))+"))
+    {'\\x00RUNNING sum(x.v)': 'x'}
+    """
+    if not has_rounds(p):
+        return {}
+    needed = free(p.body)
+    found = {running_name(r): _rounds_of(r, p) for r in ast.find(p.body, ast.Running) if running_name(r) in needed}
+    return {name: min(variables) for name, variables in sorted(found.items()) if variables}
+
+
+def _rounds_of(r: ast.Running, p: ast.Iteration) -> frozenset[str]:
+    """The variables of the aggregate that the rounds of the iteration bind; a checked query has at most one."""
+    return aggregated_in(r.aggregate) & bindings(p.body).keys()
 
 
 def parts(p: ast.Pattern) -> Iterator[tuple[ast.Pattern, frozenset[str]]]:
@@ -210,13 +233,32 @@ def last_of_names(e: ast.Expression) -> frozenset[str]:
     return frozenset(last_of(n.variable) for n in ast.find(e, ast.LastOf))
 
 
+def running_of(e: ast.Expression) -> list[ast.Running]:
+    """The `RUNNING` aggregates in an expression."""
+    return list(ast.find(e, ast.Running))
+
+
+def running_name(r: ast.Running) -> str:
+    """The name of the internal variable for the events of earlier rounds that a `RUNNING` aggregate is over."""
+    return f"\0{print_expression(r)}"
+
+
+def running_names(e: ast.Expression) -> frozenset[str]:
+    return frozenset(map(running_name, running_of(e)))
+
+
+def _used(e: ast.Expression) -> frozenset[str]:
+    """The variables of which an expression uses events of this round, or of the only one."""
+    return attribute_variables(e).union(*(aggregated_in(r.aggregate) for r in running_of(e)))
+
+
 def attribute_variables(e: ast.Expression) -> frozenset[str]:
     """The variables that an expression uses as `x.a` or `x[g]`, also inside aggregates."""
     return frozenset(n.variable for n in ast.walk(e) if isinstance(n, ast.Attribute | ast.Each))
 
 
 def variables_of(e: ast.Expression) -> frozenset[str]:
-    """What a filter's expression uses: variables, and, each under an internal name, `LASTOF(y)` and whole sets.
+    """What a filter's expression uses: variables, and, each under an internal name, LASTOF, RUNNING and whole sets.
 
     A condition concerns one event at a time if and only if the result is a single variable.
 
@@ -225,7 +267,7 @@ def variables_of(e: ast.Expression) -> frozenset[str]:
     ['\\x00LASTOF(x)', 'x']
     """
     whole = {name for a in aggregates_of(e) for name in aggregated_in(a)}
-    return attribute_variables(e) | last_of_names(e) | {f"\0all of {x}" for x in whole}
+    return attribute_variables(e) | last_of_names(e) | running_names(e) | {f"\0all of {x}" for x in whole}
 
 
 @lru_cache(maxsize=10_000)
@@ -241,7 +283,7 @@ def chosen_variables(e: ast.Expression) -> frozenset[str]:
 
 def without_aggregates(e: ast.Expression) -> ast.Expression:
     """The expression with each aggregate replaced by a literal, which uses no variable."""
-    return ast.replaced(e, lambda part: _NOTHING if is_aggregate(part) else None)
+    return ast.replaced(e, lambda part: _NOTHING if is_aggregate(part) or isinstance(part, ast.Running) else None)
 
 
 def is_aggregate(e: ast.Expression) -> bool:
@@ -249,8 +291,9 @@ def is_aggregate(e: ast.Expression) -> bool:
 
 
 def aggregates_of(e: ast.Expression) -> list[ast.Call]:
-    """The aggregates in an expression."""
-    return [call for call in ast.find(e, ast.Call) if is_aggregate(call)]
+    """The aggregates of whole sets in an expression: those that are `RUNNING` are not among them."""
+    running = {id(part) for r in running_of(e) for part in ast.walk(r)}
+    return [call for call in ast.find(e, ast.Call) if is_aggregate(call) and id(call) not in running]
 
 
 def aggregated_in(aggregate: ast.Call) -> frozenset[str]:
@@ -261,7 +304,7 @@ def aggregated_in(aggregate: ast.Call) -> frozenset[str]:
 
 def names_in(e: ast.Expression) -> frozenset[str]:
     """All variables that an expression names, for one event at a time or for a whole set."""
-    return attribute_variables(e).union(*map(aggregated_in, aggregates_of(e)))
+    return _used(e).union(*map(aggregated_in, aggregates_of(e)))
 
 
 _NOTHING = ast.Literal(None, ast.LiteralType.NULL)

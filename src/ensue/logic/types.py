@@ -113,8 +113,8 @@ class Typing:
                 self._expect(e.operand, (Kind.STRING,), "ILIKE" if e.any_case else "LIKE")
                 self._expect(e.pattern, (Kind.STRING,), "ILIKE" if e.any_case else "LIKE")
                 return BOOLEAN
-            case ast.Call():
-                return self._call(e)
+            case ast.Call() | ast.Running():
+                return self._call(e.aggregate if isinstance(e, ast.Running) else e)
             case ast.Case():
                 return self._case(e)
             case ast.Cast():

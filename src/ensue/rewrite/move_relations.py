@@ -23,6 +23,7 @@ from ensue.logic.scope import (
     last_of_names,
     names_in,
     nullable,
+    running_of,
     singles,
     variables_of,
 )
@@ -114,6 +115,8 @@ def _from_filter(
 
 def _relates(c: ast.Expression) -> bool:
     """Whether the condition speaks of several events, in a way that can be judged on a whole match."""
+    if running_of(c):
+        return False
     if aggregates_of(c):
         return not (last_of_names(c) or looks_back(c) or any(ast.find(c, ast.Each)))
     return len(variables_of(c)) > 1 and is_plain(c)

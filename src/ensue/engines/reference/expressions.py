@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from ensue.data.events import EventStream
 from ensue.data.schema import Kind, ValueType, timestamp_literal
@@ -28,7 +28,7 @@ from ensue.engines.reference.scalar_functions import (
 from ensue.language import ast
 from ensue.logic.functions import AGGREGATES
 from ensue.logic.paths import root_of
-from ensue.logic.scope import aggregates_of, chosen_variables, last_of
+from ensue.logic.scope import aggregates_of, chosen_variables, last_of, running_name, running_of
 from ensue.logic.types import Typing
 
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
@@ -107,13 +107,20 @@ class Scope:
     chosen: Mapping[str, int] = field(default_factory=dict)
     sets: Mapping[str, Collection[int]] = field(default_factory=dict)
     here: int | None = None  # the event that bare attribute names inside x[...] speak of
-    computed: Mapping[ast.Call, Any] = field(default_factory=dict)  # aggregates, whatever is chosen
+    computed: Mapping[ast.Expression, Any] = field(default_factory=dict)  # aggregates, whatever is chosen
 
     def at(self, position: int) -> Scope:
         return replace(self, here=position)
 
     def choosing(self, variable: str, position: int) -> Scope:
         return replace(self, chosen={**self.chosen, variable: position})
+
+
+class Rounds(NamedTuple):
+    """The events that a variable marks in rounds of an iteration."""
+
+    variable: str
+    positions: tuple[int, ...]
 
 
 class Expressions:
@@ -125,13 +132,22 @@ class Expressions:
         self._types: dict[ast.Expression, ValueType | None] = {}
 
     def holds_for_every_choice(
-        self, f: ast.Expression, sets: Mapping[str, Collection[int]], single: Mapping[str, int]
+        self,
+        f: ast.Expression,
+        sets: Mapping[str, Collection[int]],
+        single: Mapping[str, int],
+        rounds: Mapping[str, Rounds] | None = None,
     ) -> bool:
         """A filter over sets: TRUE for every choice of one event from each; an empty set makes it hold.
 
-        An aggregate is of a whole set, so nothing is chosen for it. `single` are the events of single variables.
+        An aggregate is of a whole set, so nothing is chosen for it. `single` are the events of single variables, and
+        `rounds` those that the RUNNING aggregates are over.
         """
-        computed = {a: self.value(a, Scope(single, sets)) for a in aggregates_of(f)}
+        computed: dict[ast.Expression, Any] = {a: self.value(a, Scope(single, sets)) for a in aggregates_of(f)}
+        for r in running_of(f):
+            y, positions = (rounds or {})[running_name(r)]
+            others = {x: k for x, k in single.items() if x != y}
+            computed[r] = self.value(r.aggregate, Scope(others, {y: positions}))
         chosen = sorted(chosen_variables(f))
         choices = itertools.product(*(sets[x] for x in chosen))
         scopes = (Scope(dict(zip(chosen, c, strict=True)), sets, computed=computed) for c in choices)
@@ -189,8 +205,8 @@ class Expressions:
                 if e.any_case:
                     text, pattern = (t if t is None else MEANINGS["lower"].compute(t) for t in (text, pattern))
                 return _negated(e, _like(text, pattern))
-            case ast.Call():
-                return self._call(e, scope)
+            case ast.Call() | ast.Running():
+                return scope.computed[e] if e in scope.computed else self._call(e, scope)
             case ast.Case():
                 return self._case(e, scope)
             case ast.Cast():
@@ -220,9 +236,10 @@ class Expressions:
         type_ = self._type(e)
         return as_computed(value) if type_ is None else as_typed(as_computed(value), type_)
 
-    def _call(self, e: ast.Call, scope: Scope) -> Any:
+    def _call(self, e: ast.Call | ast.Running, scope: Scope) -> Any:
+        assert isinstance(e, ast.Call), "what is RUNNING was computed for the filter"
         if e.function in AGGREGATES:
-            return scope.computed[e] if e in scope.computed else self._aggregate(e, scope)
+            return self._aggregate(e, scope)
         if e.function == "prev":
             return self._look_back(e, scope)
         if e.function == "timestamp":

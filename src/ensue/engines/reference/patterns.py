@@ -4,7 +4,7 @@ A filter may speak of a variable that a pattern around it binds, also one that c
 pattern is evaluated under an *environment*: a position for each variable that it takes from outside. The pattern
 that binds such a variable to one event tries every position for it, and keeps the complex events that indeed
 mark that position: the valuations of CEPL (Grez, section 3.2), guessed and checked. What a round of an iteration
-is told of the round before, `LASTOF(y)`, is in the environment too, under a name of its own.
+is told of the rounds before, by `LASTOF(y)` and RUNNING aggregates, is in the environment too, under names of its own.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ensue.data.budget import Budget
-from ensue.engines.reference.expressions import Events, Expressions
+from ensue.engines.reference.expressions import Events, Expressions, Rounds
 from ensue.engines.reference.tally import Tally
 from ensue.language import ast
 from ensue.logic.classify import conjuncts_of
@@ -32,13 +32,16 @@ from ensue.logic.scope import (
     names_in,
     nullable,
     passed_to_next_round,
+    running_in_rounds,
     singles,
 )
 
-#: In the first round of an iteration, `LASTOF(y)` is None.
-Environment = Mapping[str, int | None]
-#: The events of the round before that the next round is told of, in the order of `passed_to_next_round`.
-Told = tuple[int | None, ...]
+#: What a name from outside stands for: an event, or the rounds so far for a RUNNING aggregate. In the first round of an
+#: iteration, `LASTOF(y)` is None.
+Outer = int | Rounds | None
+Environment = Mapping[str, Outer]
+#: What the next round is told of those before, under internal names: the events of `LASTOF`, and the rounds so far.
+Told = tuple[tuple[str, Outer], ...]
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,7 @@ class Patterns:
         self.positions = substream
         self._tally = tally or Tally(Budget())
         self.expressions = Expressions(events)
-        self._known: dict[tuple[ast.Pattern, tuple[tuple[str, int | None], ...]], ComplexEvents] = {}
+        self._known: dict[tuple[ast.Pattern, tuple[tuple[str, Outer], ...]], ComplexEvents] = {}
 
     def of(self, p: ast.Pattern, outside: Environment | None = None) -> ComplexEvents:
         """The complex events of `p` where the variables it takes from outside stand for these positions."""
@@ -186,7 +189,7 @@ class Patterns:
 
     def _filter(self, p: ast.Filter, env: Environment) -> Iterator[ComplexEvent]:
         """A variable that the filter's own pattern binds means its marks; any other comes from outside."""
-        outside = {x: [k] for x, k in env.items() if k is not None}
+        outside = {x: [k] for x, k in env.items() if isinstance(k, int)}
         # The first round of an iteration has no LASTOF(y): conjuncts that speak of it hold there.
         conjuncts = [f for f in conjuncts_of(p.condition) if last_of_names(f) <= outside.keys()]
         own = bindings(p.body)
@@ -194,7 +197,10 @@ class Patterns:
         for c in self.of(p.body, env):
             sets = {**outside, **{x: c.of(x) for x in own if x in spoken_of}}
             single = {x: positions[0] for x, positions in sets.items() if own.get(x, True)}
-            if all(self.expressions.holds_for_every_choice(f, sets, single) for f in conjuncts):
+            rounds = {
+                name: _with_this_round(so_far, sets) for name, so_far in env.items() if isinstance(so_far, Rounds)
+            }
+            if all(self.expressions.holds_for_every_choice(f, sets, single, rounds) for f in conjuncts):
                 yield c
 
     def _join(
@@ -228,7 +234,8 @@ class Patterns:
 
         They are kept by what the next round is told of the last.
         """
-        untold = (None,) * len(passed_to_next_round(p))
+        untold: Told = tuple((last_of(y), None) for y in sorted(passed_to_next_round(p)))
+        untold += tuple((name, Rounds(y, ())) for name, y in running_in_rounds(p).items())
         rounds, many = 1, self._round(p, env, untold)
         while many and (p.high is None or rounds <= p.high):
             if rounds >= p.low:
@@ -239,7 +246,7 @@ class Patterns:
                     pairs = self._join(so_far, once, p.link, p.gap)
                     absent = first(p.body) if p.link is ast.Link.NEXT else p.absent
                     if absent is not None:
-                        pairs = self._join_without(absent, so_far, once, p.body, p.gap, self._told(p, env, told))
+                        pairs = self._join_without(absent, so_far, once, p.body, p.gap, {**env, **dict(told)})
                     longer[tells] |= self._tally.kept(pairs, new=True)
             many = {told: found for told, found in longer.items() if found}
             rounds += 1
@@ -247,14 +254,12 @@ class Patterns:
     def _round(self, p: ast.Iteration, env: Environment, told: Told) -> dict[Told, set[ComplexEvent]]:
         """The complex events of a round that is told so of the round before, by what it tells the next."""
         found: dict[Told, set[ComplexEvent]] = defaultdict(set)
-        for c in self.of(p.body, self._told(p, env, told)):
-            found[tuple(k for y in sorted(passed_to_next_round(p)) for k in c.of(y))].add(c)
+        for c in self.of(p.body, {**env, **dict(told)}):
+            tells: Told = tuple((last_of(y), k) for y in sorted(passed_to_next_round(p)) for k in c.of(y))
+            before = ((name, rounds) for name, rounds in told if isinstance(rounds, Rounds))
+            tells += tuple((name, r._replace(positions=(*r.positions, *c.of(r.variable)))) for name, r in before)
+            found[tells].add(c)
         return found
-
-    @staticmethod
-    def _told(p: ast.Iteration, env: Environment, told: Told) -> Environment:
-        """What a round sees: what is around the iteration, and the round before."""
-        return {**env, **dict(zip(map(last_of, sorted(passed_to_next_round(p))), told, strict=True))}
 
     def _join_without(
         self,
@@ -320,6 +325,11 @@ class Patterns:
     def _seen_from(p: ast.Pattern, c: ComplexEvent, env: Environment) -> Environment:
         """What an absent pattern sees: the single variables of the complex event it must be absent from."""
         return {**env, **{x: k for x in singles(p) for k in c.of(x)}}
+
+
+def _with_this_round(so_far: Rounds, sets: Mapping[str, Sequence[int]]) -> Rounds:
+    """The rounds so far with the events that the variable stands for in a filter of this round."""
+    return so_far._replace(positions=tuple(sorted({*so_far.positions, *sets.get(so_far.variable, ())})))
 
 
 # ---------------------------------------------------------------- section 5
