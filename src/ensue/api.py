@@ -43,6 +43,7 @@ class Options(TypedDict, total=False):
     engine: str
     memory: str | int | None
     progress: Callable[[int, int], None] | None
+    closed: bool
 
 
 class SparkOptions(TypedDict, total=False):
@@ -58,6 +59,7 @@ class SparkOptions(TypedDict, total=False):
     alone: bool
     buckets: int | None
     name: str | None
+    closed: bool
 
 
 class Query:
@@ -174,6 +176,7 @@ class Query:
         engine: str = "auto",
         memory: str | int | None = None,
         progress: Callable[[int, int], None] | None = None,
+        closed: bool = False,
         unbounded: bool = False,
         alone: bool = False,
         buckets: int | None = None,
@@ -190,12 +193,13 @@ class Query:
         `engine`: "automaton" or "reference"; "auto" uses the automaton engine if it can evaluate the query, and
         otherwise the reference. `memory`, such as "512 MB": the memory that the query may take, without its events; by
         default a part of all memory. A query that needs more raises an EngineError that says what is large.
-        `progress` is called with the work done so far and the total.
+        `progress` is called with the work done so far and the total. `closed` says that nothing follows these events:
+        then matches that wait for a deadline are reported, too.
 
-        A Spark DataFrame gives a lazy DataFrame of matches, which is streaming if the events are. For a stream,
-        `unbounded` allows a query without a window, whose state grows for ever; `alone` says that nothing else in the
-        streaming query has a watermark, so that events need not wait for the next micro-batch; `buckets` is the number
-        of values in the state store that hold the keys; `name` is the prefix of the names of the observed metrics.
+        A Spark DataFrame gives a lazy DataFrame of matches, streaming if the events are. Then `unbounded` allows a
+        query without a window, whose state grows for ever; `alone` says that nothing else in it has a watermark, so
+        events need not wait for the next micro-batch; `buckets` are the values in the state store; `name` is the
+        prefix of the metrics.
 
         >>> events = [{"time": 1, "type": "A", "v": 7}, {"time": 4, "type": "B", "v": 9}]
         >>> query("SELECT x.v, y.v FROM S WHERE A AS x ; B AS y WITHIN 5 s").run(events, unit="s")
@@ -206,23 +210,19 @@ class Query:
         """
         spark = _given({"unbounded": unbounded or None, "alone": alone or None, "buckets": buckets, "name": name})
         if is_spark(events):
-            from ensue.spark.run import run
+            from ensue.spark.run import OfStream, run
 
             _check_spark_engine(engine)
             if progress is not None:
                 raise TypeError("progress: not for Spark DataFrames, which are evaluated lazily")
-            spark |= _given({"memory": memory})
-            return run(self.ast, self.text, events, time=time, type=type, unit=unit, tiebreak=tiebreak, **spark)
+            common: Any = {"memory": memory, "closed": closed, "of_stream": OfStream(**spark)}
+            return run(self.ast, self.text, events, time=time, type=type, unit=unit, tiebreak=tiebreak, **common)
         _check_local_engine(engine, events)
         if spark:
             raise TypeError(f"{', '.join(spark)}: for Spark DataFrames only")
-        return pipeline.run(
-            self.ast,
-            self.text,
-            events,
-            pipeline.RunOptions(engine, memory, progress),
-            reading={"time": time, "type": type, "unit": unit, "tiebreak": tiebreak},
-        )
+        options = pipeline.RunOptions(engine, memory, progress, closed)
+        reading: Any = {"time": time, "type": type, "unit": unit, "tiebreak": tiebreak}
+        return pipeline.run(self.ast, self.text, events, options, reading=reading)
 
     def detect(
         self,
@@ -235,6 +235,7 @@ class Query:
         engine: str = "auto",
         memory: str | int | None = None,
         progress: Callable[[int, int], None] | None = None,
+        closed: bool = False,
     ) -> Detections:
         """Returns the events at which a match ends, and the events that took part in the matches that end there.
 
@@ -258,7 +259,7 @@ class Query:
             self.ast,
             self.text,
             events,
-            pipeline.RunOptions(engine, memory, progress),
+            pipeline.RunOptions(engine, memory, progress, closed),
             reading={"time": time, "type": type, "unit": unit, "tiebreak": tiebreak},
         )
 

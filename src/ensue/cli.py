@@ -133,6 +133,7 @@ def run_command(
         str, typer.Option(help="The engine that evaluates the query: auto, automaton, reference, or spark.")
     ] = "auto",
     memory: Memory = None,
+    closed: Annotated[bool, typer.Option("--closed", help="Nothing follows the events: tell what waits too.")] = False,
     master: Master = None,
     format: Annotated[
         OutputFormat | None, typer.Option(help="The output's format; by default, the ending of its name.")
@@ -151,12 +152,12 @@ def run_command(
         with _spark_frame(input, master) as frame:
             from ensue.spark.files import SparkMatches
 
-            _write(SparkMatches(made.run(frame, memory=memory, **from_spark)), output, wanted)
+            _write(SparkMatches(made.run(frame, memory=memory, closed=closed, **from_spark)), output, wanted)
         return
     events = _read_events(input)
     with _progress(events.num_rows) as report:
         reading: Any = {"time": when, "type": type, "unit": unit, "tiebreak": tiebreak}
-        found = made.run(events, **reading, engine=engine, memory=memory, progress=report)
+        found = made.run(events, **reading, engine=engine, memory=memory, progress=report, closed=closed)
     _write(found, output, wanted)
 
 

@@ -6,6 +6,7 @@ from ensue.language.builder import (
     Pat,
     Select,
     Variable,
+    Windows,
     attribute,
     call,
     case,
@@ -14,6 +15,7 @@ from ensue.language.builder import (
     select,
     types,
     variables,
+    window,
 )
 
 __all__ = [
@@ -22,6 +24,7 @@ __all__ = [
     "Pat",
     "Select",
     "Variable",
+    "Windows",
     "attribute",
     "call",
     "case",
@@ -30,4 +33,5 @@ __all__ = [
     "select",
     "types",
     "variables",
+    "window",
 ]

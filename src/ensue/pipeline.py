@@ -42,11 +42,12 @@ LONG = 10_000
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How a query is to run: nothing of this changes its matches."""
+    """How a query is to run: nothing of this changes its matches, but `closed`, which says that nothing follows."""
 
     engine: str = "auto"
     memory: str | int | None = None  # how much memory; None means a part of the machine's
     progress: Progress | None = None
+    closed: bool = False  # whether nothing follows the events: what waits for a time or an end is told then
 
 
 def run(query: ast.Query, text: str, events: Any, options: RunOptions, *, reading: Reading) -> Matches:
@@ -54,7 +55,7 @@ def run(query: ast.Query, text: str, events: Any, options: RunOptions, *, readin
     budget = Budget.of(options.memory, advice_for(query, options.engine))
     with budget.explaining_memory_errors():
         choice, stream = _read(query, text, events, attributes_used(query), options.engine, reading)
-        found = evaluate_table(choice, stream, progress=options.progress, budget=budget)
+        found = evaluate_table(choice, stream, progress=options.progress, budget=budget, closed=options.closed)
         if not len(found):
             _warn_of_unknown_types(query, stream)
         look_back = ItemLookBack(choice.checked)
@@ -70,7 +71,9 @@ def detect(query: ast.Query, text: str, events: Any, options: RunOptions, *, rea
         choice, stream = _read(
             query, text, events, attributes_used(replace(query, items=items)), options.engine, reading
         )
-        found = evaluate_table(choice, stream, mode=Mode.UNION, progress=options.progress, budget=budget)
+        found = evaluate_table(
+            choice, stream, mode=Mode.UNION, progress=options.progress, budget=budget, closed=options.closed
+        )
         if not len(found):
             _warn_of_unknown_types(query, stream)
         return Detections(choice.checked, stream, found, _of_result(budget, found))

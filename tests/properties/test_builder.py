@@ -2,7 +2,7 @@
 
 import pytest
 
-from ensue.language.builder import ANY, attribute, call, lastof, select, types, variables
+from ensue.language.builder import ANY, attribute, call, lastof, select, types, variables, window
 from ensue.language.parser import parse_expression, parse_pattern, parse_query
 
 A, B, C = types("A", "B", "C")
@@ -98,11 +98,32 @@ PATTERNS = [
     ((A >> B).max(), "MAX(A ; B)"),
     ((A.named(x) >> B.named(y)).project(x, y), "PROJECT x, y (A AS x ; B AS y)"),
     (A.project(), "PROJECT () (A)"),
+    (A[attribute("v") > 1], "A[v > 1]"),
+    (ANY[attribute("v").is_null()].named(x), "ANY[v IS NULL] AS x"),
+    (A.repeated().optional() >> B, "A* ; B"),
+    (A.repeated(link=":").optional() >> B, "A:* ; B"),
+    (A.after(B), "A AFTER B"),
+    (A.after(None) | B, "(A AFTER ()) OR B"),
+    ((A >> B).span("w"), "SPAN(A ; B) AS w"),
+    (A.repeated().optional().span(x), "SPAN(A*) AS x"),
 ]
 
+rises = ANY[attribute("v") > call("prev", attribute("v"))].repeated(link=":")
+w = variables("w")[0]
 pair = A.named(x) >> B.named(y)
 some = A.named(x) >> B.named(y).repeated()
 QUERIES = [
+    (select().from_("S").matching(window("w").being(rises)), "SELECT * FROM S WINDOW w AS (IS ANY[v > PREV(v)]:+)"),
+    (
+        select(w).from_("S").matching(window(w).after(A | B).being(C).being(A).after(None).being(B)),
+        "SELECT w FROM S WINDOW w AS (AFTER A OR B IS C) OR (IS A) OR (AFTER () IS B)",
+    ),
+    (
+        select(call("sum", w.v).named("n"))
+        .from_("S")
+        .matching(window(w).being(A).where(call("sum", w.v) > 1).within(9)),
+        "SELECT sum(w.v) AS n FROM S WINDOW w AS (IS A) FILTER sum(w.v) > 1 WITHIN 9 EVENTS",
+    ),
     (select().from_("S").matching(A), "SELECT * FROM S WHERE A"),
     (select(x, y.v).from_("S").matching(pair), "SELECT x, y.v FROM S WHERE A AS x ; B AS y"),
     (

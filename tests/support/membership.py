@@ -50,8 +50,10 @@ class Membership:
         count = 1
         for q in ast.find(p, ast.Pattern):
             absences = dict.fromkeys((ast.Unless, ast.NotBetween, ast.NotAfter, ast.NotBefore), "absent")
-            guesses = {ast.Project: "body", **absences}.get(type(q))
+            guesses = {ast.Project: "body", ast.SpanOf: "body", ast.After: "past", **absences}.get(type(q))
             inner = getattr(q, guesses) if guesses else q
+            if inner is None:
+                continue
             if guesses or q is p or isinstance(q, ast.All):
                 one = singles(inner)
                 for x, where in self._may_mark(inner).items():
@@ -77,6 +79,8 @@ class Membership:
                 return {p.name: {k for k, e in enumerate(self.events) if e["type"] == p.name}}
             case ast.Any():
                 return {}
+            case ast.SpanOf():
+                return {p.variable: set(range(len(self.events)))}
             case ast.As():
                 may = self._may_mark(p.body)
                 marked = set(range(len(self.events))) if one_event(p.body) else set().union(*may.values())
@@ -119,6 +123,12 @@ class Membership:
                 return i == j and self.events[i]["type"] == p.name and mu == {(p.name, i)}
             case ast.Any():
                 return i == j and not mu
+            case ast.Satisfying():
+                return self.holds(p.body, i, j, mu, env) and self._value(p.condition, {}, {}, i) is True
+            case ast.SpanOf():
+                return mu == {(p.variable, k) for k in range(i, j + 1)} and self._spans(p.body, i, j, env)
+            case ast.After():
+                return self.holds(p.body, i, j, mu, env) and self._stood_before(p.past, i)
             case ast.As():
                 return self._named(p, i, j, mu, env)
             case ast.Filter():
@@ -152,6 +162,16 @@ class Membership:
             case ast.Project():
                 return self._projected(p, i, j, mu, env)
         raise AssertionError(p)
+
+    def _spans(self, p: ast.Pattern, i: int, j: int, env: Env) -> bool:
+        """Whether some complex event of `p` begins and ends so."""
+        return any(True for _ in self._members(p, i, j, env))
+
+    def _stood_before(self, past: ast.Pattern | None, i: int) -> bool:
+        """Whether all events before `i` are a complex event of `past`; there may be none if it may be left out."""
+        if i == 0:
+            return past is None or skippable(past)
+        return past is not None and self._spans(past, 0, i - 1, ())
 
     def _named(self, p: ast.As, i: int, j: int, mu: Mu, env: Env) -> bool:
         """`p AS x`: the rest is a complex event of `p`, and `AS x` adds just the remaining marks."""
@@ -195,7 +215,7 @@ class Membership:
 
     def _may_start(self, q: ast.Pattern, k: int, env: Env) -> bool:
         match q:
-            case ast.Type() | ast.Any():
+            case ast.Type() | ast.Any() | ast.Satisfying():
                 return any(True for _ in self._members(q, k, k, env))
             case ast.As() if one_event(q.body):
                 return self._may_start(q.body, k, tuple(sorted({**dict(env), q.variable: k}.items())))
@@ -212,7 +232,8 @@ class Membership:
                     told(y) for y in shown(q.body) for told in (previous, rounds)
                 }  # a first round has none before it
                 env = tuple((x, n) for x, n in env if x not in told)
-        assert isinstance(q, ast.As | ast.Filter | ast.Within | ast.Iteration | ast.Optional | ast.Project | ast.Select)
+        around = ast.As | ast.Filter | ast.Within | ast.Iteration | ast.Optional | ast.Project
+        assert isinstance(q, around | ast.Select | ast.SpanOf)
         return self._may_start(q.body, k, env)
 
     def _rounds(
@@ -524,7 +545,7 @@ def subsets(of: Any) -> list[tuple[Any, ...]]:
 def body_of(p: ast.Pattern) -> ast.Pattern:
     """The operand with marks, of an operator that has one such operand."""
     around = ast.As | ast.Filter | ast.Iteration | ast.NotAfter | ast.Optional | ast.Project | ast.Select
-    assert isinstance(p, around | ast.NotBefore | ast.Unless | ast.Within)
+    assert isinstance(p, around | ast.NotBefore | ast.Unless | ast.Within | ast.After | ast.Satisfying)
     return p.body
 
 
@@ -533,7 +554,7 @@ def shown_parts(p: ast.Pattern) -> list[ast.Pattern]:
     match p:
         case ast.Sequence() | ast.NotBetween() | ast.Or() | ast.And() | ast.All():
             return [p.left, p.right]
-        case ast.Type() | ast.Any():
+        case ast.Type() | ast.Any() | ast.SpanOf():
             return []
     return [body_of(p)]
 
@@ -543,6 +564,8 @@ def shown(p: ast.Pattern) -> set[str]:
     match p:
         case ast.Type():
             return {p.name}
+        case ast.SpanOf():
+            return {p.variable}
         case ast.As():
             return shown(p.body) | {p.variable}
         case ast.Project():
@@ -567,10 +590,12 @@ def once(p: ast.Pattern) -> bool:
 def one_event(p: ast.Pattern) -> bool:
     """Whether `p AS x` marks the one event of `p`; otherwise it marks what `p` marks."""
     match p:
-        case ast.Type() | ast.Any():
+        case ast.Type() | ast.Any() | ast.Satisfying():
             return True
-        case ast.As() | ast.Filter() | ast.Within() | ast.Unless() | ast.NotBefore() | ast.Select():
+        case ast.As() | ast.Filter() | ast.Within() | ast.Unless() | ast.NotBefore() | ast.Select() | ast.After():
             return one_event(p.body)
+        case ast.SpanOf():
+            return False
         case ast.Or() | ast.And():
             return one_event(p.left) and one_event(p.right)
     return once(p) and one_event(body_of(p))
@@ -581,7 +606,7 @@ def singles(p: ast.Pattern) -> set[str]:
     match p:
         case ast.Type():
             return {p.name}
-        case ast.Any() | ast.Optional():
+        case ast.Any() | ast.Optional() | ast.SpanOf():
             return set()
         case ast.As():
             inside = singles(p.body)
@@ -610,7 +635,7 @@ def agreeing(p: ast.All) -> set[str]:
 
 def given_by_as(p: ast.Pattern) -> set[str]:
     """The names that the complex events of `p` can have from an AS."""
-    own = {p.variable} if isinstance(p, ast.As) else set()
+    own = {p.variable} if isinstance(p, ast.As | ast.SpanOf) else set()
     found = own.union(*map(given_by_as, shown_parts(p)))
     return found & set(p.variables) if isinstance(p, ast.Project) else found
 

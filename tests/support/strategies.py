@@ -101,7 +101,9 @@ def _skeleton(rng: Random, depth: int) -> ast.Pattern:
 
 
 def _atom(rng: Random) -> ast.Pattern:
-    event = ast.Any() if chance(rng, 6) else ast.Type(_type(rng))
+    event: ast.Pattern = ast.Any() if chance(rng, 6) else ast.Type(_type(rng))
+    if chance(rng, 6):
+        event = ast.Satisfying(event, _bare_condition(rng))
     return event if chance(rng, 3) else ast.As(event, _variable(rng))
 
 
@@ -120,6 +122,9 @@ def _named(rng: Random, depth: int) -> ast.Pattern:
 def _step(rng: Random, depth: int) -> ast.Pattern:
     """One side of a sequence. Only there may a pattern be optional."""
     p = _skeleton(rng, rng.randrange(depth + 1))
+    if chance(rng, 12):
+        p = ast.Iteration(p, link=rng.choice((ast.Link.THEN, ast.Link.DIRECTLY)))
+        return ast.Optional(p)
     return ast.Optional(p) if chance(rng, 7) else p
 
 
@@ -174,6 +179,8 @@ def _and(rng: Random, depth: int) -> ast.Pattern:
 
 def _like(rng: Random, p: ast.Pattern) -> ast.Pattern:
     """A pattern that can have the same marks as `p`: the same steps, connected in another way."""
+    if isinstance(p, ast.Satisfying):
+        return p
     changes: dict[str, Any] = {
         f.name: _like(rng, part) for f in dataclasses.fields(p) if isinstance(part := getattr(p, f.name), ast.Pattern)
     }
@@ -210,6 +217,29 @@ def _project(rng: Random, depth: int) -> ast.Pattern:
     return ast.Project(tuple(x for x in bindings(body) if chance(rng, 2)), body)
 
 
+def _span(rng: Random, depth: int) -> ast.Pattern:
+    """A window, often of contiguous events that may be none, which is no window."""
+    p = _skeleton(rng, depth)
+    if chance(rng, 4):
+        return ast.SpanOf(ast.Optional(ast.Iteration(p, link=ast.Link.DIRECTLY)), _variable(rng))
+    return ast.SpanOf(p, _variable(rng))
+
+
+def _after(rng: Random, depth: int) -> ast.Pattern:
+    body, past = _skeleton(rng, depth), _skeleton(rng, rng.randrange(depth + 1))
+    match rng.randrange(4):
+        case 0:
+            return ast.After(
+                body, ast.Optional(ast.Iteration(past, link=rng.choice((ast.Link.THEN, ast.Link.DIRECTLY))))
+            )
+        case 1:
+            anything = ast.Optional(ast.Iteration(ast.Any(), link=ast.Link.DIRECTLY))
+            return ast.After(body, ast.Sequence(anything, past, ast.Link.DIRECTLY))
+        case 2:
+            return ast.After(body, past)
+    return ast.After(body, None if chance(rng, 3) else ast.Optional(past))
+
+
 _SELECTORS = (ast.Selector.STRICT, ast.Selector.NEXT, ast.Selector.LAST, ast.Selector.MAX)
 _OPERATORS = (
     *(_sequence,) * 6,
@@ -219,6 +249,9 @@ _OPERATORS = (
     _select,
     _project,
     _named,
+    _span,
+    _span,
+    _after,
 )
 
 
@@ -234,6 +267,8 @@ class _Around:
         """The variables that filters inside a part of a pattern may use from outside."""
         if isinstance(p, ast.Select) and p.selector is not ast.Selector.STRICT:
             return _Around()  # the pattern of a selector must be closed
+        if isinstance(p, ast.After):
+            return _Around()  # so must be what stands around AFTER
         lasts = self.lasts if part != "absent" else frozenset()
         rounds = self.rounds if part != "absent" else frozenset()
         if isinstance(p, ast.Iteration) and has_rounds(p):
@@ -247,7 +282,7 @@ def _with_filters(rng: Random, p: ast.Pattern, around: _Around) -> ast.Pattern:
     parts: dict[str, Any] = {
         f.name: _with_filters(rng, part, around.inside(p, f.name))
         for f in dataclasses.fields(p)
-        if isinstance(part := getattr(p, f.name), ast.Pattern)
+        if isinstance(part := getattr(p, f.name), ast.Pattern) and not isinstance(p, ast.Satisfying)
     }
     made = dataclasses.replace(p, **parts)
     own = bindings(p)
@@ -390,6 +425,8 @@ def _with_deadlines(rng: Random, depth: int) -> ast.Pattern:
         p = ast.NotAfter(p, after, rng.choice(DEADLINES))
     if which != "after":
         p = ast.NotBefore(before, rng.choice(DEADLINES), p)
+    if chance(rng, 4):
+        p = ast.SpanOf(p, _variable(rng))
     made = _with_filters(rng, ast.Within(p, _window(rng)) if chance(rng, 3) else p, _Around())
     return bottom_up(made, _can_come_next)
 

@@ -151,13 +151,20 @@ def random_syntax_pattern(rng: Random, depth: int = 4) -> ast.Pattern:
         return random_syntax_pattern(rng, depth - 1)
 
     gap = random_interval(rng) if _flag(rng) else None
-    match rng.randrange(18) if depth else rng.randrange(2):
+    match rng.randrange(21) if depth else rng.randrange(3):
         case 0:
             return ast.Type(random_name(rng))
         case 1:
             return ast.Any()
         case 2:
+            event = ast.Any() if _flag(rng) else ast.Type(random_name(rng))
+            return ast.Satisfying(event, random_expression(rng, 2, bare=True))
+        case 17:
             return ast.As(some(), random_name(rng))
+        case 18:
+            return ast.SpanOf(some(), random_name(rng))
+        case 19:
+            return ast.After(some(), some() if _flag(rng) else None)
         case 3:
             return ast.Filter(some(), random_expression(rng, 2))
         case 4 | 5:

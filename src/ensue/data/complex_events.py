@@ -114,6 +114,13 @@ class ComplexEvents:
     def __len__(self) -> int:
         return sum(len(p.start) for p in self.pieces)
 
+    def each(self) -> Iterator[tuple[int, int, frozenset[tuple[str, int]]]]:
+        """The matches one by one, as `of` takes them."""
+        for m in range(len(self)):
+            places = range(self.offset[m], self.offset[m + 1])
+            marks = ((x, int(self.position[k])) for k in places for x in self.sets[self.mark[k]])
+            yield int(self.start[m]), int(self.end[m]), frozenset(marks)
+
     @property
     def marked_of(self) -> dict[str, int]:
         """How many events each variable marks in the matches, all together."""

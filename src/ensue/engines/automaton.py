@@ -37,6 +37,9 @@ class AutomatonEngine:
         self._runner.pass_time(time)
         return ComplexEvents((), self._runner.plan.marks)
 
+    def finish(self) -> ComplexEvents:
+        return ComplexEvents((), self._runner.plan.marks)
+
     def referenced(self) -> Positions:
         return self._runner.referenced()
 

@@ -113,8 +113,9 @@ _COPIES = 3
 class Deadlines:
     """The matches that wait for their deadlines: `take` gives those whose deadline has passed with nothing absent."""
 
-    def __init__(self, plan: Plan, tick: int | None, budget: Budget) -> None:
+    def __init__(self, plan: Plan, tick: int | None, budget: Budget, *, closing: bool = False) -> None:
         assert plan.absence is not None
+        self._closing = closing  # whether the stream will end: then a deadline beyond all time is worth waiting for
         self._budget, self._holder = budget, budget.holder()
         self._sets: Sequence[frozenset[str]] = plan.marks
         self._keys = plan.keys
@@ -149,7 +150,7 @@ class Deadlines:
         """Of these matches, which end in these events, and of those that wait: what is due by the last event."""
         base, self._position = self._position, self._position + len(events)
         self._sets = found.sets
-        if self._deadline.wait is None or not len(events):
+        if not len(events) or (self._deadline.wait is None and not self._closing):
             return ComplexEvents((), self._sets)  # a deadline beyond all time never passes
         ends, keys = found.end - base, self._keys_of(events)
         new = _Waiting(found, events.times[ends], keys.take(integers(ends)))
@@ -176,6 +177,12 @@ class Deadlines:
         found = self._waiting.some(due).found
         self._waiting = self._waiting.some(~due)
         return found
+
+    def rest(self) -> ComplexEvents:
+        """The matches that wait, once it is known that nothing follows."""
+        rest = ComplexEvents((), self._sets) if self._waiting is None else self._waiting.found
+        self._waiting = None
+        return rest
 
     def _keys_of(self, events: EventStream) -> pa.Table:
         # A table of no columns has no rows: one that is always there keeps their number.
@@ -204,9 +211,11 @@ _ARRAYS = ("start", "end", "offset", "marked", "mark", "time")
 class DeadlineEngine:
     """Finds the matches by another engine, and gives each when time has passed its deadline."""
 
-    def __init__(self, engine: Engine, plan: Plan, tick: int | None, budget: Budget | None = None) -> None:
+    def __init__(
+        self, engine: Engine, plan: Plan, tick: int | None, budget: Budget | None = None, *, closing: bool = False
+    ) -> None:
         self._engine = engine
-        self._deadlines = Deadlines(plan, tick, budget or Budget())
+        self._deadlines = Deadlines(plan, tick, budget or Budget(), closing=closing)
 
     @property
     def open(self) -> int:
@@ -225,6 +234,9 @@ class DeadlineEngine:
     def pass_time(self, time: int) -> ComplexEvents:
         self._engine.pass_time(time)
         return self._deadlines.due(time)
+
+    def finish(self) -> ComplexEvents:
+        return self._deadlines.rest()
 
     def referenced(self) -> Positions:
         return np.unique(np.concatenate([self._engine.referenced(), self._deadlines.positions]))

@@ -22,12 +22,14 @@ def opened(
     progress: Progress | None = None,
     budget: Budget | None = None,
     passing: bool = False,
+    closing: bool = False,
 ) -> Engine:
     """The engine at the beginning of a stream; `tick` is the nanoseconds of one step of its times.
 
     `given` are the predicates that come evaluated with the events (`EventStream.predicate_bits`). The reference tells
     its `progress` through the partitions of a batch. With `passing`, no part of the matches is held for longer than it
-    takes to hand it on, so that they may be more in all than the `budget` holds.
+    takes to hand it on, so that they may be more in all than the `budget` holds. `closing` says that `finish` will be
+    called at the end.
     """
     budget = budget or Budget()
     if choice.plan is None:
@@ -39,4 +41,4 @@ def opened(
 
     passing = passing and choice.plan.absence is None  # else the matches wait
     engine = AutomatonEngine(choice.plan, tick, delivery_of(choice.plan, mode, budget, passing=passing), given=given)
-    return engine if choice.plan.absence is None else DeadlineEngine(engine, choice.plan, tick, budget)
+    return engine if choice.plan.absence is None else DeadlineEngine(engine, choice.plan, tick, budget, closing=closing)

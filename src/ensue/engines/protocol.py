@@ -42,6 +42,9 @@ class Engine(Protocol):
     def pass_time(self, time: int) -> ComplexEvents:
         """Takes note that no later event is before this time, and gives what becomes known by that."""
 
+    def finish(self) -> ComplexEvents:
+        """Takes note that no event follows at all, and gives what becomes known by that. Nothing is pushed after it."""
+
     def referenced(self) -> Positions:
         """The events that complex events of later calls can still speak of, in stream order."""
 

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ensue.data.budget import Budget, Large
-from ensue.data.complex_events import ComplexEvents
+from ensue.data.complex_events import ComplexEvents, concatenated
 from ensue.data.events import EventStream
 from ensue.engines.collected import Collected
 from ensue.engines.deadlines import Deadlines
 from ensue.engines.finishing import finished
 from ensue.engines.opening import Progress, opened
+from ensue.engines.protocol import Engine
 from ensue.plan.choice import Choice
 from ensue.plan.mode import Mode
 
@@ -37,6 +38,7 @@ class Work:
     progress: Progress | None = None
     given: int = 0  # the predicates that come evaluated with the events
     budget: Budget = field(default_factory=Budget)
+    closed: bool = False  # whether the table is all of the stream, so that nothing follows
     passing: bool = False  # whether each part of the matches is let go before the next one is asked for
 
     @property
@@ -74,9 +76,10 @@ def evaluate_table(
     batch: int | None = None,
     progress: Progress | None = None,
     budget: Budget | None = None,
+    closed: bool = False,
 ) -> ComplexEvents:
     """What the query reports of the table, in the order of ends; any number of threads gives the same."""
-    work = Work(choice, stream, mode, threads, batch, progress, budget=budget or Budget())
+    work = Work(choice, stream, mode, threads, batch, progress, budget=budget or Budget(), closed=closed)
     found = _in_parallel(work)
     if found is not None:
         return found
@@ -95,11 +98,23 @@ def evaluate_in_batches(work: Work) -> Iterator[ComplexEvents]:
         progress=work.progress,
         budget=work.budget,
         passing=work.passing,
+        closing=work.closed,
     )
+    if work.choice.plan is None and work.closed:
+        yield work.finished(_of_reference(engine, stream))
+        return
     step = work.step
     for start in range(0, len(stream), step):
         yield from map(work.finished, engine.parts(stream.slice(start, step)))
         work.tell(start + step)
+    if work.closed:
+        yield work.finished(engine.finish())
+
+
+def _of_reference(engine: Engine, stream: EventStream) -> ComplexEvents:
+    """What the reference knows of a closed table: each of its answers has sets of variables of its own."""
+    both = (engine.push(stream), engine.finish())
+    return ComplexEvents.of(sorted((c for found in both for c in found.each()), key=lambda c: c[1]))
 
 
 def _in_parallel(work: Work) -> ComplexEvents | None:
@@ -112,4 +127,6 @@ def _in_parallel(work: Work) -> ComplexEvents | None:
     found = in_slices_or_shares(work, plan)
     if found is None or plan.absence is None:
         return found
-    return Deadlines(plan, work.stream.tick, work.budget).take(found, work.stream)
+    deadlines = Deadlines(plan, work.stream.tick, work.budget, closing=work.closed)
+    due = deadlines.take(found, work.stream)
+    return concatenated([due, deadlines.rest()], due.sets) if work.closed else due

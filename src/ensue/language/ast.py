@@ -73,7 +73,7 @@ class Interval(Node):
     low: Bound | None
     high: Bound | None
 
-    def contains(self, nanoseconds: int | Fraction) -> bool:
+    def contains(self, nanoseconds: float | Fraction) -> bool:
         if self.low is not None:
             low = self.low.duration.nanoseconds()
             if nanoseconds < low or (nanoseconds == low and not self.low.inclusive):
@@ -302,6 +302,14 @@ class Any(Pattern):
 
 
 @dataclass(frozen=True)
+class Satisfying(Pattern):
+    """`T[g]`, `ANY[g]`: one event that satisfies `g`, a condition over bare attribute names."""
+
+    body: Pattern
+    condition: Expression
+
+
+@dataclass(frozen=True)
 class As(Pattern):
     body: Pattern
     variable: str
@@ -406,6 +414,22 @@ class Unless(Pattern):
 class Within(Pattern):
     body: Pattern
     window: Interval | EventCount
+
+
+@dataclass(frozen=True)
+class SpanOf(Pattern):
+    """`SPAN(p) AS w`: a window, all events from the first to the last of a complex event of `p`."""
+
+    body: Pattern
+    variable: str
+
+
+@dataclass(frozen=True)
+class After(Pattern):
+    """`p AFTER q`: all that stands before `p` is a complex event of `q`; None, in text `()`, is no event at all."""
+
+    body: Pattern
+    past: Pattern | None
 
 
 #: The patterns with something that must not occur.

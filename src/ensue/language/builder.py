@@ -17,6 +17,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
 from typing import TypeAlias
 
 from ensue.language import ast
@@ -266,6 +267,15 @@ class Pat:
         """`p AS x`"""
         return Pat(ast.As(self.node, variable if isinstance(variable, str) else variable._name))
 
+    def __getitem__(self, condition: Expr) -> Pat:
+        """`T[g]`: one event that satisfies a condition over bare attributes, `T[attribute("v") > 1]`"""
+        if not isinstance(self.node, ast.Type | ast.Any):
+            raise TypeError("a condition in brackets is of one event: T[g] or ANY[g]; else write p.where(f)")
+        return Pat(ast.Satisfying(self.node, condition.node))
+
+    def __iter__(self) -> Iterator[Pat]:
+        raise TypeError("a pattern cannot be iterated over")
+
     def where(self, condition: Expr) -> Pat:
         """`p FILTER f`"""
         return Pat(ast.Filter(self.node, condition.node))
@@ -304,6 +314,14 @@ class Pat:
     def unless(self, absent: Pat) -> Pat:
         """`p UNLESS q`"""
         return Pat(ast.Unless(self.node, absent.node))
+
+    def after(self, past: Pat | None) -> Pat:
+        """`p AFTER q`: all that stands before is a match of `q`; with None, `p AFTER ()`: nothing stands before"""
+        return Pat(ast.After(self.node, None if past is None else past.node))
+
+    def span(self, variable: Variable | str) -> Pat:
+        """`SPAN(p) AS w`: the window of all events from the first to the last"""
+        return Pat(ast.SpanOf(self.node, variable if isinstance(variable, str) else variable._name))
 
     def without(self, absent: Pat, then: Pat, gap: str | None = None) -> Pat:
         """`p ; NOT q ; r`, with a gap from the end of `p` to the start of `r`: `p ; NOT q ;[I] r`"""
@@ -350,6 +368,44 @@ class Pat:
         return Pat(ast.Project(tuple(v._name for v in kept), self.node))
 
 
+@dataclass(frozen=True)
+class Windows:
+    """The clause `WINDOW w AS (AFTER q IS p) OR ...`: each `being` adds a pair, which `after` may begin."""
+
+    variable: str
+    pairs: tuple[ast.Pattern, ...] = ()
+    past: tuple[ast.Pattern | None, ...] = ()  # of the pair that `being` completes, if it has one
+
+    def after(self, past: Pat | None) -> Windows:
+        """`AFTER q`: what stands before a window; with None, `AFTER ()`: nothing does"""
+        return dataclasses.replace(self, past=(None if past is None else past.node,))
+
+    def being(self, pattern: Pat) -> Windows:
+        """`IS p`: what a window's events are"""
+        pair = ast.After(pattern.node, self.past[0]) if self.past else pattern.node
+        return dataclasses.replace(self, pairs=(*self.pairs, pair), past=())
+
+    @property
+    def node(self) -> ast.Pattern:
+        """The pattern of the windows."""
+        if not self.pairs or self.past:
+            raise ValueError("a window needs being(...): window('w').after(q).being(p)")
+        return ast.SpanOf(reduce(ast.Or, self.pairs), self.variable)
+
+    def where(self, condition: Expr) -> Pat:
+        """`FILTER f`, as on aggregates of the window"""
+        return Pat(self.node).where(condition)
+
+    def within(self, window: str | int) -> Pat:
+        """`WITHIN I`"""
+        return Pat(self.node).within(window)
+
+
+def window(variable: Variable | str) -> Windows:
+    """Begins the clause that defines windows: `window("w").after(q).being(p)`."""
+    return Windows(variable if isinstance(variable, str) else variable._name)
+
+
 def types(*names: str) -> tuple[Pat, ...]:
     """Event types with these names, each as the pattern of one event of that type."""
     return tuple(Pat(ast.Type(n)) for n in names)
@@ -377,7 +433,7 @@ class Select:
 
     items: tuple[ast.Item, ...] | None
     streams: tuple[str, ...] = ()
-    pattern: Pat | None = None
+    pattern: Pat | Windows | None = None
     selector: ast.Selector = ast.Selector.ALL
     keys: tuple[str, ...] = ()
     policy: ast.Consume = ast.Consume.NONE
@@ -387,8 +443,8 @@ class Select:
         """`FROM s, t`"""
         return dataclasses.replace(self, streams=streams)
 
-    def matching(self, pattern: Pat) -> Select:
-        """`WHERE p`"""
+    def matching(self, pattern: Pat | Windows) -> Select:
+        """`WHERE p`, and `WINDOW w AS ...`"""
         return dataclasses.replace(self, pattern=pattern)
 
     def selecting(self, selector: str) -> Select:

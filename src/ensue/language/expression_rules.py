@@ -89,7 +89,7 @@ class ExpressionRules(Transformer_NonRecursive):  # type: ignore[type-arg]
         return ast.Running(aggregate, span=span_of(meta))
 
     def each(self, meta: Meta, name: tuple[str, Span], condition: ast.Expression) -> ast.Expression:
-        return ast.Each(name[0], _over_attributes(condition), span=span_of(meta))
+        return ast.Each(name[0], over_attributes(condition), span=span_of(meta))
 
     def field(self, meta: Meta, of: ast.Expression, name: str) -> ast.Expression:
         return ast.Field(of, name, span=span_of(meta))
@@ -147,7 +147,7 @@ class ExpressionRules(Transformer_NonRecursive):  # type: ignore[type-arg]
         return expressions
 
 
-def _over_attributes(e: ast.Expression) -> ast.Expression:
+def over_attributes(e: ast.Expression) -> ast.Expression:
     """The expression as it is meant where bare names are attributes: `user.id` is a field, `tags[1]` an element.
 
     Read before it was known where it stands, the same text is attribute `id` of a variable `user`, and `x[...]`.

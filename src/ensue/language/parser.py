@@ -19,6 +19,7 @@ from ensue.language.query_rules import QueryRules
 from ensue.language.rule_support import Refused
 from ensue.language.syntax_errors import KEYWORDS, WORDS_IN_PLACE
 from ensue.language.syntax_recovery import syntax_problems
+from ensue.language.window_rules import WindowRules
 
 #: The maximum nesting of a query: far above what a person writes, far below what would overflow Python's stack.
 MAX_DEPTH = 200
@@ -172,7 +173,7 @@ def _check_depth(text: str, root: ast.Node) -> None:
 _NO_AST = object()
 
 
-class _ToAst(QueryRules, PatternRules, ExpressionRules):
+class _ToAst(QueryRules, WindowRules, PatternRules, ExpressionRules):
     """Builds the AST, with one method for each grammar rule; it does not recurse, so deep trees are harmless."""
 
     def __init__(self) -> None:

@@ -73,6 +73,12 @@ class PatternRules(Transformer_NonRecursive):  # type: ignore[type-arg]
     def optional(self, meta: Meta, body: ast.Pattern) -> ast.Pattern:
         return ast.Optional(body, span=span_of(meta))
 
+    def star_(self, meta: Meta, body: ast.Pattern, _star: Token, *gap: Anything) -> ast.Pattern:
+        return ast.Optional(self.plus(meta, body, *gap), span=span_of(meta))
+
+    def star_directly(self, meta: Meta, body: ast.Pattern, *gap: Anything) -> ast.Pattern:
+        return ast.Optional(self.plus_directly(meta, body, *gap), span=span_of(meta))
+
     def plus(self, meta: Meta, body: ast.Pattern, *gap: Anything) -> ast.Pattern:
         return ast.Iteration(body, gap=gap[-1] if gap else None, span=span_of(meta))
 

@@ -43,7 +43,7 @@ def print_query(query: ast.Query) -> str:
     lines = [
         f"SELECT {selector}{items}",
         f"FROM {', '.join(map(print_name, query.streams))}",
-        f"WHERE {print_pattern(pattern)}",
+        _windows(pattern) if isinstance(pattern, ast.SpanOf) else f"WHERE {print_pattern(pattern)}",
         *reversed(suffixes),
     ]
     if query.partition:
@@ -53,6 +53,23 @@ def print_query(query: ast.Query) -> str:
     if query.limit is not None:
         lines.append(f"LIMIT {query.limit}")
     return "\n".join(lines)
+
+
+def _windows(p: ast.SpanOf) -> str:
+    """The clause that defines windows, a pair for each alternative."""
+    pairs: list[ast.Pattern] = []
+    rest = p.body
+    while isinstance(rest, ast.Or):
+        pairs.append(rest.right)
+        rest = rest.left
+    return f"WINDOW {print_name(p.variable)} AS {' OR '.join(map(_pair, [rest, *reversed(pairs)]))}"
+
+
+def _pair(p: ast.Pattern) -> str:
+    if not isinstance(p, ast.After):
+        return f"(IS {print_pattern(p)})"
+    past = "()" if p.past is None else _at(p.past, _UNLESS)
+    return f"(AFTER {past} IS {print_pattern(p.body)})"
 
 
 def _item(item: ast.Item) -> str:
@@ -88,8 +105,15 @@ def _pattern(p: ast.Pattern) -> tuple[str, int]:
             return print_name(p.name), _POSTFIX
         case ast.Any():
             return "ANY", _POSTFIX
+        case ast.Satisfying():
+            return f"{print_pattern(p.body)}[{print_expression(p.condition)}]", _POSTFIX
+        case ast.SpanOf():
+            return f"SPAN({print_pattern(p.body)}) AS {print_name(p.variable)}", _POSTFIX
         case ast.As():
             return f"{_at(p.body, _POSTFIX)} AS {print_name(p.variable)}", _POSTFIX
+        case ast.Optional(body=ast.Iteration(low=1, high=None) as rounds) if rounds.link is not ast.Link.NEXT:
+            mark = "*" if rounds.link is ast.Link.THEN else ":*"
+            return f"{_repeated(rounds.body)}{mark}{_gap(rounds.gap)}", _POSTFIX
         case ast.Optional():
             return f"{_repeated(p.body)}?", _POSTFIX
         case ast.Iteration():
@@ -120,6 +144,9 @@ def _pattern(p: ast.Pattern) -> tuple[str, int]:
             return f"{_at(p.left, _OR)} OR {_at(p.right, _AND)}", _OR
         case ast.Unless():
             return f"{_at(p.body, _UNLESS)} UNLESS {_at(p.absent, _OR)}", _UNLESS
+        case ast.After():
+            past = "()" if p.past is None else _at(p.past, _OR)
+            return f"{_at(p.body, _UNLESS)} AFTER {past}", _UNLESS
         case ast.Filter() | ast.Within():
             return f"{_at(p.body, _SUFFIX)} {_suffix(p)}", _SUFFIX
     raise AssertionError(p)
@@ -128,7 +155,7 @@ def _pattern(p: ast.Pattern) -> tuple[str, int]:
 def _repeated(body: ast.Pattern) -> str:
     """The text of a repeated body. `(A AS x)+` keeps its parentheses: `A AS x+` looks as if `x` named the iteration."""
     text = _at(body, _POSTFIX)
-    return f"({text})" if isinstance(body, ast.As) else text
+    return f"({text})" if isinstance(body, ast.As | ast.SpanOf) else text
 
 
 def _suffix(p: ast.Filter | ast.Within) -> str:

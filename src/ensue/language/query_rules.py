@@ -21,7 +21,8 @@ class QueryRules(Transformer_NonRecursive):  # type: ignore[type-arg]
         _, *rest = parts
         if isinstance(rest[0], ast.Selector):
             selector, *rest = rest
-        items, _from, streams, _where, pattern, *clauses = rest
+        items, _from, streams, *rest = rest
+        pattern, *clauses = rest[1:] if isinstance(rest[0], Token) else rest  # WHERE comes before a pattern
         places = {"items": Span(parts[0].start_pos, _from.start_pos)}
         places |= {f"stream {i}": span for i, (_, span) in enumerate(streams)}
         places |= {name: span for name, span, _, _ in clauses}

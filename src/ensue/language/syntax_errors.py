@@ -18,7 +18,9 @@ KEYWORDS = frozenset(
 )
 
 #: Words that are keywords only in their place, and elsewhere names.
-WORDS_IN_PLACE = frozenset("CASE WHEN THEN ELSE END CAST TRY_CAST EXTRACT AT ILIKE RLIKE RUNNING".split())
+WORDS_IN_PLACE = frozenset(
+    "CASE WHEN THEN ELSE END CAST TRY_CAST EXTRACT AT ILIKE RLIKE RUNNING SPAN AFTER WINDOW".split()
+)
 
 _CASE = "CASE WHEN x.v > 1 THEN 'a' ELSE 'b' END"
 _EXPRESSION = frozenset("MINUS INTEGER DECIMAL STRING TRUE FALSE NULL NAME QUOTED MAX LAST LASTOF LPAR".split())
@@ -27,7 +29,7 @@ _ABSENCE = (
 )
 _NO_SEMICOLON = "a query has no ; at its end: it stands between the steps of a sequence"
 _COMMENTS = r"--[^\n]*|/\*.*?\*/"
-_PATTERN_OPERATORS = frozenset("'+' ':+' '->+' '{' ':{' '->{' '?' ';' ':' '->'".split())
+_PATTERN_OPERATORS = frozenset("'[' '*' ':*' '+' ':+' '->+' '{' ':{' '->{' '?' ';' ':' '->'".split())
 
 #: Groups of expected tokens that are reported under one name, widest first.
 _GROUPS: tuple[tuple[str, frozenset[str]], ...] = (
@@ -203,7 +205,8 @@ def _hint_at_token(text: str, start: int, token: str, expected: Set[str], clause
         return "this closing parenthesis has no opening one"
     misspelt = None
     if kind == "NAME" and len(token) > 2:
-        misspelt = did_you_mean(token, [k for k in expected if k in KEYWORDS or k in WORDS_IN_PLACE])
+        misspelt = did_you_mean(token, [k for k in expected if k in KEYWORDS])
+        misspelt = misspelt or did_you_mean(token, [k for k in expected if k in WORDS_IN_PLACE])
     foreign = hint_for(text, start, clause, misspelt)
     if foreign is not None:
         return foreign

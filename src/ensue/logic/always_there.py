@@ -18,7 +18,7 @@ def always_there(absent: ast.Pattern, body: ast.Pattern, needed: frozenset[str])
             return absent if absent.name in needed else None
         case ast.Any():
             return absent
-        case ast.As() if not isinstance(absent.body, ast.Filter):
+        case ast.As() if not isinstance(absent.body, ast.Filter | ast.Satisfying):
             return always_there(absent.body, body, needed)
         case ast.Or():
             return always_there(absent.left, body, needed) or always_there(absent.right, body, needed)
@@ -35,5 +35,7 @@ def _parts_always_there(p: ast.Pattern) -> list[ast.Pattern]:
         case ast.And() | ast.All():
             return [p, *_parts_always_there(p.left), *_parts_always_there(p.right)]
         case ast.As() | ast.Filter() | ast.Within() | ast.Iteration() | ast.Project() | ast.Unless() | ast.NotAfter():
+            return [p, *_parts_always_there(p.body)]
+        case ast.Satisfying() | ast.SpanOf() | ast.After():
             return [p, *_parts_always_there(p.body)]
     return [p]

@@ -52,8 +52,9 @@ def check(query: ast.Query, text: str, schema: Schema | None = None) -> Checked:
         *_item_problems(query),
         *_clause_problems(query, schema),
     ]
-    for node in ast.find(query.pattern, ast.Filter):
-        typing.condition(node.condition)
+    for node in ast.walk(query.pattern):
+        if isinstance(node, ast.Filter | ast.Satisfying):
+            typing.condition(node.condition)
     for item in query.items or ():
         if not isinstance(item.expression, ast.Name):
             typing.infer(item.expression)
@@ -71,6 +72,7 @@ def _shape_problems(query: ast.Query) -> Iterator[Problem]:
     yield from _optional_problems(query.pattern)
     yield from _absence_problems(query.pattern)
     yield from _next_problems(query.pattern)
+    yield from _past_problems(query.pattern)
     for node in ast.walk(query.pattern):
         match node:
             case ast.Interval() if node.is_empty():
@@ -104,10 +106,21 @@ def _absence_problems(root: ast.Pattern) -> Iterator[Problem]:
 
 
 def _inside_filters(p: ast.Pattern) -> ast.Pattern:
-    """The pattern inside the filters and windows around it."""
-    while isinstance(p, ast.Filter | ast.Within):
+    """The pattern inside the filters and windows around it, and inside SPAN and AFTER, which keep start and end."""
+    while isinstance(p, ast.Filter | ast.Within | ast.SpanOf | ast.After):
         p = p.body
     return p
+
+
+def _past_problems(root: ast.Pattern) -> Iterator[Problem]:
+    """AFTER takes closed patterns: what stands before is not of the match."""
+    for node in ast.find(root, ast.After):
+        for side, where in (("before", node.past), ("here", node.body)):
+            for x in sorted(free(where)) if where is not None else ():
+                shown = x.removeprefix("\0")
+                message = f"AFTER takes closed patterns, but a filter inside it uses '{shown}' from outside"
+                hint = "what stands before a window cannot use its events" if side == "before" else None
+                yield problem(where or node, message, hint or "move the filter out of AFTER: (p AFTER q) FILTER f")
 
 
 def _next_problems(root: ast.Pattern) -> Iterator[Problem]:
@@ -132,6 +145,8 @@ def _named(p: ast.Pattern) -> str:
     match p:
         case ast.Select():
             return f"{p.selector}(...)"
+        case ast.SpanOf():
+            return "SPAN(...)"
         case ast.NotAfter() | ast.NotBefore():
             return "an absence with a deadline"
     return type(p).__name__.upper()
@@ -142,10 +157,20 @@ def _optional_problems(root: ast.Pattern) -> Iterator[Problem]:
         return (p.left, p.right) if isinstance(p, ast.Sequence | ast.NotBetween) else ()
 
     placed = {id(side) for p in ast.walk(root) for side in sided(p)}
+    placed |= {id(p.past) for p in ast.find(root, ast.After)}
+    # A window has one event or more: SPAN takes of `p*` what has some.
+    placed |= {id(side) for p in ast.find(root, ast.SpanOf) for side in _alternatives(p.body)}
     for node in ast.find(root, ast.Optional):
         if id(node) not in placed:
             hint = "put it beside the pattern that it may precede or follow: p ; q?"
             yield problem(node, "an optional pattern is allowed only as a step of a sequence", hint)
+
+
+def _alternatives(p: ast.Pattern) -> list[ast.Pattern]:
+    """The sides of an OR, each without the AFTER around it."""
+    while isinstance(p, ast.After):
+        p = p.body
+    return [*_alternatives(p.left), *_alternatives(p.right)] if isinstance(p, ast.Or) else [p]
 
 
 def _projection_problems(node: ast.Project) -> Iterator[Problem]:

@@ -48,6 +48,8 @@ def scope_problems(root: ast.Pattern) -> Iterator[Problem]:
         visible = outer | singles(p)
         for part, given in parts(p):
             stack.append((part, visible | given, _rounds_in(p, part, rounds), _nested_in(p, nested)))
+        if isinstance(p, ast.Satisfying):
+            yield from expression_problems(p.condition, EACH)
         if isinstance(p, ast.Filter):
             known = {**dict.fromkeys(outer, True), **bindings(p.body)}
             yield from _condition_problems(root, p.condition, known)
@@ -192,6 +194,10 @@ def _why_not_single(root: ast.Pattern, x: str) -> tuple[str, str | None]:
         match p:
             case ast.Unless() | ast.NotBetween() | ast.NotAfter() | ast.NotBefore() if binds(p.absent) and not binds(p):
                 return "it is bound in a pattern that must not occur", None
+            case ast.After() if p.past is not None and binds(p.past) and not binds(p):
+                return "it is bound in a pattern that stands before, behind AFTER", None
+            case ast.SpanOf() if binds(p.body) and not binds(p):
+                return "SPAN hides it", f"the window {p.variable} has its events: first({p.variable}.a), count(...)"
             case ast.Project() if binds(p.body) and not binds(p):
                 return "PROJECT hides it", f"add {x} to the projection"
             case ast.Iteration() if binds(p.body) and not bindings(p)[x]:

@@ -56,7 +56,7 @@ def when_there(q: ast.Pattern) -> ast.Pattern:
 
 def _first(q: ast.Pattern) -> ast.Pattern:
     match q:
-        case ast.Type() | ast.Any():
+        case ast.Type() | ast.Any() | ast.Satisfying():
             return q
         case ast.As() | ast.Filter() | ast.Project() if is_atom(q.body):
             return dataclasses.replace(q, body=_first(q.body))
@@ -67,7 +67,7 @@ def _first(q: ast.Pattern) -> ast.Pattern:
             return ast.Or(start, _first(q.right), span=q.span) if nullable(q.left) else start
         case ast.Iteration() if has_rounds(q):
             return _in_first_round(_first(q.body), frozenset(bindings(q.body)))
-        case ast.As() | ast.Filter() | ast.Project() | ast.Within() | ast.Iteration() | ast.Optional():
+        case ast.As() | ast.Filter() | ast.Project() | ast.Within() | ast.Iteration() | ast.Optional() | ast.SpanOf():
             return _first(q.body)
         case ast.Select(selector=ast.Selector.STRICT):
             return _first(q.body)

@@ -108,6 +108,8 @@ class _Search:
                 return _Live(ONE_EVENT, {p.name: own}, own, own)
             case ast.Any():
                 return _Live(ONE_EVENT)
+            case ast.Satisfying():
+                return self._satisfying(p)
             case ast.Sequence() | ast.NotBetween():
                 return self._sequence(p)
             case ast.Or():
@@ -120,6 +122,10 @@ class _Search:
                 return self._unless(p)
             case ast.NotAfter() | ast.NotBefore():
                 self._part(p.absent)
+            case ast.After(past=ast.Pattern() as past):
+                found = self.of(past)
+                if isinstance(found, _Dead) and not nullable(past):
+                    return found
         body = getattr(p, "body", None)
         found = self.of(body) if isinstance(body, ast.Pattern) else _Live()
         return found if isinstance(found, _Dead) else self._around(p, found)
@@ -141,7 +147,9 @@ class _Search:
                 return replace(body, types=types)
             case ast.Select(selector=ast.Selector.STRICT):
                 return self.strict(p.body, body)
-            case ast.As() | ast.Select() | ast.Optional() | ast.NotAfter() | ast.NotBefore():
+            case ast.SpanOf():  # the variables inside do not stand for the window's events
+                return replace(body, types={}, own=None, facts=())
+            case ast.As() | ast.Select() | ast.Optional() | ast.NotAfter() | ast.NotBefore() | ast.After():
                 return body
         return _Live()
 
@@ -295,6 +303,13 @@ class _Search:
         # The same set may have more events further out, or in another round.
         kept = (c for c in sure if not aggregates_of(c) and not running_of(c))
         return dead or replace(body, facts=(*body.facts, *kept))
+
+    def _satisfying(self, p: ast.Satisfying) -> _Found:
+        """`T[g]`: g is judged as a whole, as in `x[g]`."""
+        said = ast.Each(print_pattern(p.body), p.condition, span=p.condition.span)
+        if contradiction((), [said], self.keys) is not None:
+            return _dead(p, f"{print_expression(p.condition)} is never TRUE", _in_place_of(p.condition))
+        return self.of(p.body)
 
     def _contradicting(
         self, known: tuple[ast.Expression, ...], new: Sequence[ast.Expression], where: ast.Pattern

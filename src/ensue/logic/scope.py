@@ -30,6 +30,8 @@ def bindings(p: ast.Pattern) -> Bindings:
             return {p.name: True}
         case ast.Any():
             return {}
+        case ast.SpanOf():
+            return {p.variable: False}  # a window is a set, also where it has one event
         case ast.As():
             inner = bindings(p.body)
             # If the body binds the name already, AS adds marks to it: the name is single only if both mark one event.
@@ -56,7 +58,9 @@ def bindings(p: ast.Pattern) -> Bindings:
         case ast.Project():
             inner = bindings(p.body)
             return {x: inner[x] for x in inner if x in p.variables}
-        case ast.Filter() | ast.Within() | ast.Select() | ast.Unless() | ast.NotAfter() | ast.NotBefore():
+        case ast.Filter() | ast.Satisfying() | ast.Within() | ast.Select():
+            return bindings(p.body)
+        case ast.Unless() | ast.NotAfter() | ast.NotBefore() | ast.After():
             return bindings(p.body)
     raise AssertionError(p)
 
@@ -69,6 +73,8 @@ def always_marked(p: ast.Pattern) -> frozenset[str]:
             return frozenset({p.name})
         case ast.Any() | ast.Optional():
             return frozenset()
+        case ast.SpanOf():
+            return frozenset({p.variable})
         case ast.As():
             inner = always_marked(p.body)
             return inner | {p.variable} if inner or is_atom(p.body) else inner
@@ -78,9 +84,9 @@ def always_marked(p: ast.Pattern) -> frozenset[str]:
             return always_marked(p.left) & always_marked(p.right)
         case ast.Project():
             return always_marked(p.body) & set(p.variables)
-        case ast.Iteration() | ast.Filter() | ast.Within() | ast.Select():
+        case ast.Iteration() | ast.Filter() | ast.Satisfying() | ast.Within() | ast.Select():
             return always_marked(p.body)
-        case ast.Unless() | ast.NotAfter() | ast.NotBefore():
+        case ast.Unless() | ast.NotAfter() | ast.NotBefore() | ast.After():
             return always_marked(p.body)
     raise AssertionError(p)
 
@@ -89,13 +95,15 @@ def always_marked(p: ast.Pattern) -> frozenset[str]:
 def named(p: ast.Pattern) -> frozenset[str]:
     """The variables that `AS` binds in `p`: the names of types are variables that it does not bind."""
     match p:
+        case ast.SpanOf():
+            return frozenset({p.variable})
         case ast.As():
             return named(p.body) | {p.variable}
         case ast.Project():
             return named(p.body) & frozenset(p.variables)
         case ast.NotBetween():
             return named(p.left) | named(p.right)
-        case ast.Unless() | ast.NotAfter() | ast.NotBefore():
+        case ast.Unless() | ast.NotAfter() | ast.NotBefore() | ast.After():
             return named(p.body)
     return frozenset[str]().union(*(named(part) for part in ast.children(p) if isinstance(part, ast.Pattern)))
 
@@ -114,9 +122,11 @@ def singles(p: ast.Pattern) -> frozenset[str]:
 def is_atom(p: ast.Pattern) -> bool:
     """Whether every match of `p` is one event: then `p AS x` marks that event, even if `p` is ANY."""
     match p:
-        case ast.Type() | ast.Any():
+        case ast.Type() | ast.Any() | ast.Satisfying():
             return True
-        case ast.As() | ast.Filter() | ast.Within() | ast.Select() | ast.Unless() | ast.NotAfter() | ast.NotBefore():
+        case ast.As() | ast.Filter() | ast.Within() | ast.Select():
+            return is_atom(p.body)
+        case ast.Unless() | ast.NotAfter() | ast.NotBefore() | ast.After():
             return is_atom(p.body)
         case ast.Or() | ast.And():
             return is_atom(p.left) and is_atom(p.right)

@@ -85,7 +85,7 @@ def bounded(window: Window, p: ast.Pattern) -> Window:
 def _longest(p: ast.Pattern) -> Fraction | None:
     """The longest time that a complex event of the pattern can take, in nanoseconds; None if there is no bound."""
     match p:
-        case ast.Type() | ast.Any():
+        case ast.Type() | ast.Any() | ast.Satisfying():
             return Fraction(0)
         case ast.Within(window=ast.Interval() as interval) if interval.high is not None:
             inner, own = _longest(p.body), interval.high.duration.nanoseconds()
@@ -104,7 +104,7 @@ def _longest(p: ast.Pattern) -> Fraction | None:
             return min((x for x in (_longest(p.left), _longest(p.right)) if x is not None), default=None)
         case ast.As() | ast.Filter() | ast.Within() | ast.Optional() | ast.Select() | ast.Project():
             return _longest(p.body)
-        case ast.Unless() | ast.NotBefore():
+        case ast.Unless() | ast.NotBefore() | ast.SpanOf() | ast.After():
             return _longest(p.body)
     return None
 
@@ -133,6 +133,8 @@ def reaches_back(query: ast.Query) -> str:
     """Why a match may depend on events before its window, as a text; empty if no match does."""
     if query.consume is not ast.Consume.NONE:
         return f"CONSUME BY {query.consume} depends on all earlier matches"
+    if any(ast.find(query.pattern, ast.After)):
+        return "AFTER reads all events from the first one on"
     for selected in ast.find(query.pattern, ast.Select):
         if selected.selector is not ast.Selector.STRICT:
             return f"{selected.selector} inside the pattern compares with events before the window"

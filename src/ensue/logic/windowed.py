@@ -56,6 +56,8 @@ def is_timed(p: ast.Pattern) -> bool:
 def _is_simple(p: ast.Pattern, names: Names, shown: Names | None) -> bool:
     """Whether `p` is simple and shown variables mark all its events; `names` are the names of the AS around it."""
     match p:
+        case ast.Satisfying():
+            return _is_simple(p.body, names, shown)
         case ast.Type():
             return shown is None or bool((names | {p.name}) & shown)
         case ast.Any():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ensue.automata.build import within_time
+from ensue.automata.build.after import BEFORE
 from ensue.automata.deterministic import DeterministicAutomaton
 from ensue.automata.liveness import pruned, with_shared_registers
 from ensue.automata.model import TooLarge
@@ -60,6 +61,8 @@ def _not_made(plan: Plan) -> str:
         return "an absence with a deadline is decided when time has passed the deadline, not when a match ends"
     if any(isinstance(m, LatestStart) for m in plan.machines):
         return "an absence before a pattern depends on how long ago something was"
+    if any(m.name.startswith(BEFORE) for m in plan.machines):
+        return "AFTER depends on all events before"
     if plan.machines:
         return "a selector inside the pattern depends on all events before"
     if plan.decided_last:

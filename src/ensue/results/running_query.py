@@ -26,7 +26,7 @@ class RunningQuery:
     If the query ends in an absence with a deadline, a match becomes known when its deadline has passed; `pass_time`
     returns such matches without new events. `given` is a bit mask of the predicates that are already evaluated when the
     events come (see `EventStream.predicate_bits`). With `passing`, the caller takes the rows as `tables` and keeps none
-    of them: then they may be more than the `budget` holds.
+    of them: then they may be more than the `budget` holds. `closing` says that `finish` will be called at the end.
     """
 
     def __init__(
@@ -37,11 +37,12 @@ class RunningQuery:
         given: int = 0,
         budget: Budget | None = None,
         passing: bool = False,
+        closing: bool = False,
     ) -> None:
         self._choice = choice
         self._budget = budget = budget or Budget()
         self._rows_held = budget.holder()
-        self._engine = opened(choice, tick, given=given, budget=budget, passing=passing)
+        self._engine = opened(choice, tick, given=given, budget=budget, passing=passing, closing=closing)
         self._look_back = ItemLookBack(choice.checked)
         self._kept = KeptEvents(self._look_back.kept(choice.attributes_kept), tick, budget)
         self._made_by = choice.made_by(tick)
@@ -86,6 +87,12 @@ class RunningQuery:
         """
         found = self._engine.pass_time(time)
         return pa.concat_tables(self._rows(found)) if len(found) else None
+
+    def finish(self) -> Iterator[pa.Table]:
+        """The rows of the matches that become known because no event follows at all; nothing is pushed afterwards."""
+        found = self._engine.finish()
+        if len(found):
+            yield from self._rows(found)
 
     def _rows(self, found: ComplexEvents) -> Iterator[pa.Table]:
         located, events = self._kept.located(found)

@@ -15,6 +15,8 @@ def bottom_up(p: ast.Pattern, change: Callable[[ast.Pattern], ast.Pattern]) -> a
     A change that would let a sequence leave out what it could not leave out before is not made: what `(A? ; B?)`
     stands bare in may skip it, what `(A? ; B?) FILTER f` stands in may not.
     """
+    if isinstance(p, ast.Satisfying):  # inside it is nothing but a type
+        return change(p)
     parts = {
         f.name: bottom_up(value, change)
         for f in dataclasses.fields(p)

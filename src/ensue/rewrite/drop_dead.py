@@ -27,6 +27,12 @@ def _drop(p: ast.Pattern) -> ast.Pattern:
     match p:
         case ast.Filter(condition=ast.Literal(value=value)):
             return p.body if value is True else NOTHING
+        case ast.Satisfying(condition=ast.Literal(value=value)):
+            return p.body if value is True else NOTHING
+        case ast.After() if p.past == NOTHING:
+            return NOTHING
+        case ast.SpanOf() | ast.After():
+            return NOTHING if p.body == NOTHING else p
         case ast.Or():
             if p.left == NOTHING:
                 return p.right

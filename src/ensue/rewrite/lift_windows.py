@@ -8,7 +8,7 @@ from ensue.language import ast
 
 
 def lift_windows(p: ast.Pattern) -> ast.Pattern:
-    """`p WITHIN I FILTER f` as `p FILTER f WITHIN I`, at the top of the pattern.
+    """`p WITHIN I FILTER f` as `p FILTER f WITHIN I`, at the top of the pattern; so also out of SPAN and AFTER.
 
     >>> from ensue.language.parser import parse_pattern
     >>> from ensue.language.printer import print_pattern
@@ -17,7 +17,7 @@ def lift_windows(p: ast.Pattern) -> ast.Pattern:
     """
     if isinstance(p, ast.Within):
         return dataclasses.replace(p, body=lift_windows(p.body))
-    if isinstance(p, ast.Filter):
+    if isinstance(p, ast.Filter | ast.SpanOf | ast.After):
         body = lift_windows(p.body)
         if isinstance(body, ast.Within):
             return dataclasses.replace(body, body=lift_windows(dataclasses.replace(p, body=body.body)))

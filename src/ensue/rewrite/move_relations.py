@@ -31,6 +31,7 @@ from ensue.logic.window import looks_back
 from ensue.rewrite.query_parts import Conditions, QueryParts
 
 _NONE: Conditions = ()
+_Around = ast.Within | ast.As | ast.Unless | ast.Iteration | ast.Optional | ast.SpanOf | ast.After
 
 
 def move_relations(parts: QueryParts) -> QueryParts:
@@ -76,7 +77,7 @@ def _moved(p: ast.Pattern, schema: Schema | None) -> tuple[ast.Pattern, Conditio
     match p:
         case ast.Filter():
             return _from_filter(p, *take(p.body), schema)
-        case ast.Within() | ast.As() | ast.Unless() | ast.Iteration() | ast.Optional():
+        case ast.Within() | ast.As() | ast.Unless() | ast.Iteration() | ast.Optional() | ast.SpanOf() | ast.After():
             body, taken = take(p.body)
             staying = tuple(c for c in taken if not _may_leave(c, p))
             if staying and nullable(body):
@@ -126,12 +127,14 @@ def _own(c: ast.Expression, p: ast.Pattern) -> frozenset[str]:
     return names_in(c) & bindings(p).keys()
 
 
-def _may_leave(c: ast.Expression, p: ast.Within | ast.As | ast.Unless | ast.Iteration | ast.Optional) -> bool:
+def _may_leave(c: ast.Expression, p: _Around) -> bool:
     """Whether the condition means the same outside of `p` as in its body."""
     own = _own(c, p.body)
     if aggregates_of(c) and isinstance(p, ast.Iteration | ast.Optional):
         return False  # it speaks of the set of a round; and where its pattern is left out, it says nothing
     match p:
+        case ast.SpanOf():
+            return False  # its variables mean nothing outside
         case ast.As():
             return p.variable not in own
         case ast.Iteration():

@@ -31,10 +31,10 @@ def take_out_absence(parts: QueryParts) -> QueryParts:
 
 
 def _without(p: ast.Pattern) -> ast.Pattern:
-    """The pattern without these absences, which have only filters and windows around them."""
+    """The pattern without these absences, which have only what keeps start and end around them."""
     match p:
         case ast.NotAfter() | ast.NotBefore():
             return _without(p.body)
-        case ast.Filter() | ast.Within():
+        case ast.Filter() | ast.Within() | ast.SpanOf() | ast.After():
             return dataclasses.replace(p, body=_without(p.body))
     return p

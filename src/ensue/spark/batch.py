@@ -90,6 +90,8 @@ class EvaluateSorted:
             for table in gathered(batches, _STEP):
                 for rows in running.tables(self.recipe.stream(table)):
                     yield from _handed_back(rows, self.recipe)
+            for rows in running.finish() if self.recipe.closed else ():
+                yield from _handed_back(rows, self.recipe)
 
 
 def _handed_back(rows: pa.Table, recipe: Recipe) -> Iterator[pa.RecordBatch]:

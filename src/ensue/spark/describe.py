@@ -12,7 +12,7 @@ from ensue.data.reading import Reading
 from ensue.explain import explain
 from ensue.language import ast
 from ensue.spark.frames import Frames
-from ensue.spark.run import Job, prepare, run
+from ensue.spark.run import Job, OfStream, prepare, run
 
 
 def explain_on_spark(
@@ -26,7 +26,8 @@ def explain_on_spark(
 ) -> str:
     """The text of `explain`, followed by what Spark does for the query over these events."""
     job = prepare(query, text, events, **reading)
-    matches = run(query, text, events, **reading, **spark)
+    options: dict[str, Any] = {name: spark.pop(name) for name in ("memory", "closed") if name in spark}
+    matches = run(query, text, events, of_stream=OfStream(**spark), **options, **reading)
     more = {"spark": describe(job), "spark's plan": spark_plan(matches)}
     return explain(job.choice, verbose=verbose, more=more)
 

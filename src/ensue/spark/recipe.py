@@ -54,6 +54,7 @@ class Recipe:
     recorded: tuple[tuple[str, str], ...] = ()
     zone: str = "UTC"
     memory: TaskMemory = field(default_factory=TaskMemory)
+    closed: bool = False  # whether nothing follows the events
 
     def stream(self, table: pa.Table) -> EventStream:
         """The events of a table that has the travelling columns, in its order."""
@@ -84,7 +85,8 @@ class Recipe:
         return self.memory.budget(advice_for(self.choice.checked.query, on_spark=True))
 
     def running(self, budget: Budget, *, passing: bool = False) -> RunningQuery:
-        return RunningQuery(self.choice, self.tick, given=self.given, budget=budget, passing=passing)
+        given, closing = self.given, self.closed
+        return RunningQuery(self.choice, self.tick, given=given, budget=budget, passing=passing, closing=closing)
 
     @cached_property
     def by_slice(self) -> Recipe:

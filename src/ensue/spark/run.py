@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Unpack
+from typing import NamedTuple, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -45,34 +45,51 @@ _NO_TIME = int(np.iinfo(np.int64).min)
 _NOTHING = Pushdown({}, None, None, None, None, (), frozenset())
 
 
+class OfStream(NamedTuple):
+    """What only a streaming query may be told."""
+
+    unbounded: bool = False
+    alone: bool = False
+    buckets: int | None = None
+    name: str = "ensue"
+
+
+_AS_USUAL = OfStream()
+
+
 def run(
     query: ast.Query,
     text: str,
     events: Frames,
     *,
-    unbounded: bool = False,
-    alone: bool = False,
-    buckets: int | None = None,
-    name: str = "ensue",
     memory: str | int | None = None,
+    closed: bool = False,
+    of_stream: OfStream = _AS_USUAL,
     **reading: Unpack[Reading],
 ) -> DataFrame:
-    """The matches as a lazy DataFrame, streaming if the events are."""
+    """The matches as a lazy DataFrame, streaming if the events are. `closed` says that nothing follows a finite one."""
     job = prepare(query, text, events, **reading)
     pipeline.warn(query, text)
-    recipe = replace(job.recipe, memory=memory_of_tasks(job.events.frame.sparkSession, memory))
+    if closed and job.events.streaming:
+        raise EngineError(
+            "closed=True says that no event follows, and a stream goes on: leave it out. What waits for a deadline is "
+            "told when time has passed it"
+        )
+    recipe = replace(job.recipe, memory=memory_of_tasks(job.events.frame.sparkSession, memory), closed=closed)
     if not job.events.streaming:
         return run_batch(job.travelling, job.layout, recipe, job.result)
-    if not unbounded and not job.bounded:
+    if not of_stream.unbounded and not job.bounded:
         raise EngineError(
             "the query has no window: over a stream, its state would grow for ever. Bound it with WITHIN, or allow "
             "that with unbounded=True"
         )
     frame = job.events.frame
     behind_operator = is_behind_operator(frame, job.events.time)
-    after = final_after(job.events) if alone else None
-    processor = BucketProcessor(recipe, BucketCount.of(frame, buckets), after, behind_operator=behind_operator)
-    return run_streaming(job.streamed, processor, job.result, name=name)
+    after = final_after(job.events) if of_stream.alone else None
+    processor = BucketProcessor(
+        recipe, BucketCount.of(frame, of_stream.buckets), after, behind_operator=behind_operator
+    )
+    return run_streaming(job.streamed, processor, job.result, name=of_stream.name)
 
 
 def late_events(query: ast.Query, text: str, events: Frames, **reading: Unpack[Reading]) -> DataFrame:

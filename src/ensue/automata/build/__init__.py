@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from ensue.automata.build import (
+    after,
     all_,
     and_,
     as_,
@@ -22,6 +23,7 @@ from ensue.automata.build import (
     relate,
     select_,
     sequence,
+    span,
     strict,
     unless,
     within_events,
@@ -60,6 +62,12 @@ def _construct(p: ast.Pattern) -> Automaton:
             return atom.of_type(p.name)
         case ast.Any():
             return atom.of_any()
+        case ast.Satisfying():
+            return atom.satisfying(build(p.body), p.condition)
+        case ast.SpanOf():
+            return span.construct(build(p.body), p.variable)
+        case ast.After():
+            return _after(p)
         case ast.As():
             return as_.construct(build(p.body), p.variable, marks_all=is_atom(p.body))
         case ast.Filter():
@@ -104,6 +112,15 @@ def _sequence(p: ast.Sequence | ast.NotBetween) -> Automaton:
     if isinstance(p, ast.NotBetween):
         return not_between.construct(p, left, _absent(p.absent), right, gap=p.gap, **optional)
     return sequence.construct(left, right, contiguous=p.link is ast.Link.DIRECTLY, gap=p.gap, **optional)
+
+
+def _after(p: ast.After) -> Automaton:
+    if p.past is None:
+        return after.construct(build(p.body), p, None, "", begins=True)
+    past = pruned(build(p.past))
+    if past.registers:
+        raise Unsupported(p.past, "a comparison of events, or of their times, behind AFTER")
+    return after.construct(build(p.body), p, past, print_pattern(p.past), begins=nullable(p.past))
 
 
 def _iteration(p: ast.Iteration) -> Automaton:

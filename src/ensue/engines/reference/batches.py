@@ -78,6 +78,15 @@ class ReferenceEngine:
         self._let_go(time)
         return found
 
+    def finish(self) -> ComplexEvents:
+        """What is known once nothing follows, and was not before."""
+        if self._events is None or not len(self._events):
+            return ComplexEvents.of(())
+        before = set(evaluate(self._checked, self._events, passed=self._passed, budget=self._budget).each())
+        found = evaluate(self._checked, self._events, closed=True, budget=self._budget)
+        new = np.array([c not in before for c in found.each()], dtype=np.bool_)
+        return found.in_order(np.flatnonzero(new)).shifted(self._first)
+
     def _due(self, time: int, deadline: ast.Interval) -> ComplexEvents:
         """The matches whose deadline has passed by this time and had not before."""
         before = self._passed

@@ -45,13 +45,22 @@ class Events:
     """A stream as Python values: an attribute at a position, and the position `k` before it in its substream.
 
     `passed` is the time that has passed, in the ticks of the stream: no event is still to come from before it. The
-    end of a stream is no time that passes, so without it that is the last event's.
+    end of a stream is no time that passes, so without it that is the last event's. But if the stream is `closed`, no
+    event is to come at all.
     """
 
-    def __init__(self, stream: EventStream, substreams: Sequence[Sequence[int]], passed: int | None = None) -> None:
+    def __init__(
+        self,
+        stream: EventStream,
+        substreams: Sequence[Sequence[int]],
+        passed: int | None = None,
+        *,
+        closed: bool = False,
+    ) -> None:
         self.stream = stream
         self.substreams = substreams
         self._passed = passed
+        self.closed = closed
         self._columns: dict[str, list[Any]] = {}
 
     @cached_property
@@ -75,8 +84,10 @@ class Events:
         return [int(t) * tick for t in self.stream.times]
 
     @property
-    def now(self) -> int:
-        """The time that has passed, in nanoseconds; asked where there is an event."""
+    def now(self) -> float:
+        """The time that has passed, in nanoseconds; asked where there is an event. Endless if nothing follows."""
+        if self.closed:
+            return math.inf
         return self.nanoseconds[-1] if self._passed is None else self._passed * (self.stream.tick or 1)
 
     def value(self, attribute: str, position: int) -> Any:
@@ -141,6 +152,10 @@ class Expressions:
         choices = itertools.product(*(sets[x] for x in chosen))
         scopes = (Scope(dict(zip(chosen, c, strict=True)), sets, computed=computed) for c in choices)
         return all(self.value(f, scope) is True for scope in scopes)
+
+    def holds_at(self, condition: ast.Expression, position: int) -> bool:
+        """Whether a condition over bare names is TRUE at an event."""
+        return self.value(condition, Scope(here=position)) is True
 
     def value(self, e: ast.Expression, scope: Scope) -> Any:
         """The value of `e`."""

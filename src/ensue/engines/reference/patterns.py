@@ -72,6 +72,8 @@ ComplexEvents = frozenset[ComplexEvent]
 #: The complex events of these are some of their parts', or were kept before.
 _SOME_OF_BODY = (
     ast.Filter,
+    ast.Satisfying,
+    ast.After,
     ast.Within,
     ast.Or,
     ast.And,
@@ -117,8 +119,15 @@ class Patterns:
                 return (ComplexEvent(k, k, frozenset({(p.name, k)})) for k in self._typed(p.name))
             case ast.Any():
                 return (ComplexEvent(k, k, frozenset()) for k in self.positions)
+            case ast.Satisfying():
+                holds = self.expressions.holds_at
+                return (c for c in self.of(p.body, env) if holds(p.condition, c.start))
             case ast.As():
                 return self._as(p, env)
+            case ast.SpanOf():
+                return self._span(p, env)
+            case ast.After():
+                return self._after(p, env)
             case ast.Filter():
                 return self._filter(p, env)
             case ast.Sequence(link=ast.Link.NEXT):
@@ -161,6 +170,22 @@ class Patterns:
         for c in self.of(p.body, env):
             marked = {c.start} if is_atom(p.body) else c.support
             yield ComplexEvent(c.start, c.end, c.marks | {(p.variable, k) for k in marked})
+
+    def _span(self, p: ast.SpanOf, env: Environment) -> Iterator[ComplexEvent]:
+        """A window: all events of the substream from the first to the last, whatever is marked inside."""
+        rank = self.events.rank
+        for c in self.of(p.body, env):
+            window = self.positions[rank[c.start] : rank[c.end] + 1]
+            yield ComplexEvent(c.start, c.end, frozenset((p.variable, k) for k in window))
+
+    def _after(self, p: ast.After, env: Environment) -> Iterator[ComplexEvent]:
+        """All that stands before is a complex event of the past, or nothing, if the past may be left out."""
+        rank = self.events.rank
+        found = () if p.past is None else self.of(p.past, env)
+        over = {rank[d.end] for d in found if rank[d.start] == 0}
+        if p.past is None or nullable(p.past):
+            over.add(-1)
+        return (c for c in self.of(p.body, env) if rank[c.start] - 1 in over)
 
     def _filter(self, p: ast.Filter, env: Environment) -> Iterator[ComplexEvent]:
         """A variable that the filter's own pattern binds means its marks; any other comes from outside."""

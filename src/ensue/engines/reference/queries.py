@@ -25,19 +25,20 @@ def evaluate(
     progress: Progress | None = None,
     *,
     passed: int | None = None,
+    closed: bool = False,
     budget: Budget | None = None,
 ) -> ComplexEvents:
     """The complex events that a query reports, in the order of their ends.
 
     `passed` is the time that has passed, where that is later than the last event's. All complex events of an end have
     the same deadline, and those of later ends no earlier one: so by their ends they are also in the order in which
-    they become known.
+    they become known. `closed` says that no event follows: then all time has passed.
 
     CONSUME BY rules complex events out before the selector chooses: what may not be reported is no candidate.
     """
     query = checked.query
     substreams = substreams_of(stream, [k.attribute for k in query.partition])
-    events = Events(stream, substreams, passed)
+    events = Events(stream, substreams, passed, closed=closed)
     by_end: dict[int, list[ComplexEvent]] = defaultdict(list)
     partition_of: dict[int, int] = {}
     budget = budget or Budget()
