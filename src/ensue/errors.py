@@ -25,6 +25,7 @@ class ProblemKind(StrEnum):
     SCOPE = "not well-formed"
     TYPE = "type"
     UNSUPPORTED = "unsupported"
+    SIZE = "too large"
     NEVER = "never matches"  # told, and not refused: a query that was generated may well be so
 
 

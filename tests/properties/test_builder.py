@@ -4,9 +4,12 @@ import pytest
 
 from ensue.language.builder import ANY, attribute, call, lastof, select, types, variables, window
 from ensue.language.parser import parse_expression, parse_pattern, parse_query
+from ensue.language.position_builder import exists, forall, from_to, position_sets, positions
 
 A, B, C = types("A", "B", "C")
 x, y = variables("x", "y")
+b, e, p = positions("b", "e", "p")
+(P,) = position_sets("P")
 
 EXPRESSIONS = [
     (x.v == 1, "x.v = 1"),
@@ -106,6 +109,14 @@ PATTERNS = [
     (A.after(None) | B, "(A AFTER ()) OR B"),
     ((A >> B).span("w"), "SPAN(A ; B) AS w"),
     (A.repeated().optional().span(x), "SPAN(A*) AS x"),
+    (from_to(b, e, (b < e) & b.is_(A)), "(b TO e WHERE b < e AND b IS A)"),
+    (from_to(b, e, (b <= e + 1) | ~(e - 2 > b)), "(b TO e WHERE b <= e + 1 OR NOT e - 2 > b)"),
+    (from_to(b, e, ((b == p) | (p != e)).implies(b >= e)), "(b TO e WHERE b = p OR p <> e => b >= e)"),
+    (from_to(b, e, exists(p, p[attribute("v") > 1])), "(b TO e WHERE EXISTS p (p[v > 1]))"),
+    (
+        from_to(b, e, forall(p.within(b, e), P, p.is_in(P).iff(p.is_(B[attribute("v") > 1])))),
+        "(b TO e WHERE FORALL p IN [b, e], SET P (p IN P <=> p IS B[v > 1]))",
+    ),
 ]
 
 rises = ANY[attribute("v") > call("prev", attribute("v"))].repeated(link=":")
@@ -113,6 +124,10 @@ w = variables("w")[0]
 pair = A.named(x) >> B.named(y)
 some = A.named(x) >> B.named(y).repeated()
 QUERIES = [
+    (
+        select().from_("S").matching(window("w").given_by(from_to(b, e, b < e)).being(A)),
+        "SELECT * FROM S WINDOW w AS (b TO e WHERE b < e) OR (IS A)",
+    ),
     (select().from_("S").matching(window("w").being(rises)), "SELECT * FROM S WINDOW w AS (IS ANY[v > PREV(v)]:+)"),
     (
         select(w).from_("S").matching(window(w).after(A | B).being(C).being(A).after(None).being(B)),

@@ -13,7 +13,10 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
+from positions import windows_of
+
 from ensue.language import ast
+from ensue.language.position_logic import FromTo
 
 #: What a complex event marks: pairs of a variable and a position.
 Mu = frozenset[tuple[str, int]]
@@ -77,7 +80,7 @@ class Membership:
         match p:
             case ast.Type():
                 return {p.name: {k for k, e in enumerate(self.events) if e["type"] == p.name}}
-            case ast.Any():
+            case ast.Any() | FromTo():
                 return {}
             case ast.SpanOf():
                 return {p.variable: set(range(len(self.events)))}
@@ -127,6 +130,8 @@ class Membership:
                 return self.holds(p.body, i, j, mu, env) and self._value(p.condition, {}, {}, i) is True
             case ast.SpanOf():
                 return mu == {(p.variable, k) for k in range(i, j + 1)} and self._spans(p.body, i, j, env)
+            case FromTo():
+                return not mu and (i, j) in self._formula(p)
             case ast.After():
                 return self.holds(p.body, i, j, mu, env) and self._stood_before(p.past, i)
             case ast.As():
@@ -166,6 +171,17 @@ class Membership:
     def _spans(self, p: ast.Pattern, i: int, j: int, env: Env) -> bool:
         """Whether some complex event of `p` begins and ends so."""
         return any(True for _ in self._members(p, i, j, env))
+
+    def _formula(self, p: FromTo) -> set[tuple[int, int]]:
+        """The windows of a formula."""
+
+        def event(pattern: ast.Pattern, k: int) -> bool:
+            return any(True for _ in self._members(pattern, k, k, ()))
+
+        if id(p) not in self._known:
+            self._known[id(p)] = windows_of(p, len(self.events), event)
+        found: set[tuple[int, int]] = self._known[id(p)]
+        return found
 
     def _stood_before(self, past: ast.Pattern | None, i: int) -> bool:
         """Whether all events before `i` are a complex event of `past`; there may be none if it may be left out."""
@@ -554,7 +570,7 @@ def shown_parts(p: ast.Pattern) -> list[ast.Pattern]:
     match p:
         case ast.Sequence() | ast.NotBetween() | ast.Or() | ast.And() | ast.All():
             return [p.left, p.right]
-        case ast.Type() | ast.Any() | ast.SpanOf():
+        case ast.Type() | ast.Any() | ast.SpanOf() | FromTo():
             return []
     return [body_of(p)]
 
@@ -594,7 +610,7 @@ def one_event(p: ast.Pattern) -> bool:
             return True
         case ast.As() | ast.Filter() | ast.Within() | ast.Unless() | ast.NotBefore() | ast.Select() | ast.After():
             return one_event(p.body)
-        case ast.SpanOf():
+        case ast.SpanOf() | FromTo():
             return False
         case ast.Or() | ast.And():
             return one_event(p.left) and one_event(p.right)
@@ -606,7 +622,7 @@ def singles(p: ast.Pattern) -> set[str]:
     match p:
         case ast.Type():
             return {p.name}
-        case ast.Any() | ast.Optional() | ast.SpanOf():
+        case ast.Any() | ast.Optional() | ast.SpanOf() | FromTo():
             return set()
         case ast.As():
             inside = singles(p.body)

@@ -17,6 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 from hypothesis import strategies as st
+from positions import random_from_to
 
 from ensue.language import ast
 from ensue.language.parser import parse_interval
@@ -225,6 +226,12 @@ def _span(rng: Random, depth: int) -> ast.Pattern:
     return ast.SpanOf(p, _variable(rng))
 
 
+def _from_to(rng: Random, depth: int) -> ast.Pattern:
+    """The windows of a formula, mostly as a window of its own."""
+    p = random_from_to(rng, min(depth + 1, 2), _bare_condition)
+    return ast.SpanOf(p, _variable(rng)) if not chance(rng, 4) else p
+
+
 def _after(rng: Random, depth: int) -> ast.Pattern:
     body, past = _skeleton(rng, depth), _skeleton(rng, rng.randrange(depth + 1))
     match rng.randrange(4):
@@ -252,6 +259,7 @@ _OPERATORS = (
     _span,
     _span,
     _after,
+    _from_to,
 )
 
 

@@ -385,6 +385,10 @@ class Windows:
         pair = ast.After(pattern.node, self.past[0]) if self.past else pattern.node
         return dataclasses.replace(self, pairs=(*self.pairs, pair), past=())
 
+    def given_by(self, formula: Pat) -> Windows:
+        """`(b TO e WHERE f)`, as `given_by(from_to(b, e, f))`"""
+        return dataclasses.replace(self, pairs=(*self.pairs, formula.node))
+
     @property
     def node(self) -> ast.Pattern:
         """The pattern of the windows."""

@@ -15,6 +15,7 @@ from ensue.errors import Problem, ProblemKind, QueryError, Span
 from ensue.language import ast
 from ensue.language.expression_rules import ExpressionRules
 from ensue.language.pattern_rules import PatternRules
+from ensue.language.position_rules import PositionRules
 from ensue.language.query_rules import QueryRules
 from ensue.language.rule_support import Refused
 from ensue.language.syntax_errors import KEYWORDS, WORDS_IN_PLACE
@@ -173,7 +174,7 @@ def _check_depth(text: str, root: ast.Node) -> None:
 _NO_AST = object()
 
 
-class _ToAst(QueryRules, WindowRules, PatternRules, ExpressionRules):
+class _ToAst(QueryRules, WindowRules, PositionRules, PatternRules, ExpressionRules):
     """Builds the AST, with one method for each grammar rule; it does not recurse, so deep trees are harmless."""
 
     def __init__(self) -> None:

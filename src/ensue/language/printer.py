@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 
 from ensue.language import ast
+from ensue.language.position_logic import Formula, FromTo
+from ensue.language.position_printer import FormulaPrinter
 from ensue.language.syntax_errors import KEYWORDS, WORDS_IN_PLACE
 
 # Binding strength, from loose to tight, as in the precedence list of the language page.
@@ -66,6 +68,8 @@ def _windows(p: ast.SpanOf) -> str:
 
 
 def _pair(p: ast.Pattern) -> str:
+    if isinstance(p, FromTo):
+        return print_pattern(p)
     if not isinstance(p, ast.After):
         return f"(IS {print_pattern(p)})"
     past = "()" if p.past is None else _at(p.past, _UNLESS)
@@ -94,6 +98,11 @@ def print_pattern(pattern: ast.Pattern) -> str:
     return _pattern(pattern)[0]
 
 
+def print_formula(formula: Formula) -> str:
+    """The text of a formula over positions, on one line."""
+    return FormulaPrinter(print_name, print_pattern).text(formula)
+
+
 def _at(pattern: ast.Pattern, least: int) -> str:
     text, strength = _pattern(pattern)
     return text if strength >= least else f"({text})"
@@ -107,6 +116,9 @@ def _pattern(p: ast.Pattern) -> tuple[str, int]:
             return "ANY", _POSTFIX
         case ast.Satisfying():
             return f"{print_pattern(p.body)}[{print_expression(p.condition)}]", _POSTFIX
+        case FromTo():
+            between = f"{print_name(p.begin)} TO {print_name(p.end)}"
+            return f"({between} WHERE {print_formula(p.formula)})", _POSTFIX
         case ast.SpanOf():
             return f"SPAN({print_pattern(p.body)}) AS {print_name(p.variable)}", _POSTFIX
         case ast.As():

@@ -21,6 +21,8 @@ class WindowRules(Transformer_NonRecursive):  # type: ignore[type-arg]
         return ast.SpanOf(defined, name[0], span=span_of(meta))
 
     def pair(self, meta: Meta, *parts: Anything) -> ast.Pattern:
+        if len(parts) == 1:
+            return parts[0]  # type: ignore[no-any-return]  # a formula
         *after, _is, pattern = parts
         return ast.After(pattern, after[1][0], span=span_of(meta)) if after else pattern
 

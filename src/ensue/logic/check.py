@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from ensue.data.schema import Schema
 from ensue.errors import Problem, ProblemKind, QueryError, Span, did_you_mean, listed
 from ensue.language import ast
+from ensue.language.position_logic import FromTo
 from ensue.language.printer import print_expression, print_interval
 from ensue.logic.check_filters import ITEMS, aggregate_problems, expression_problems, problem, scope_problems, unknown
 from ensue.logic.first import NoFirst, first
 from ensue.logic.outputs import Output, outputs
 from ensue.logic.paths import field_names
+from ensue.logic.position_check import position_problems
 from ensue.logic.scope import Bindings, bindings, free, is_aggregate
 from ensue.logic.types import Typing
 
@@ -73,6 +75,7 @@ def _shape_problems(query: ast.Query) -> Iterator[Problem]:
     yield from _absence_problems(query.pattern)
     yield from _next_problems(query.pattern)
     yield from _past_problems(query.pattern)
+    yield from position_problems(query.pattern)
     for node in ast.walk(query.pattern):
         match node:
             case ast.Interval() if node.is_empty():
@@ -147,6 +150,8 @@ def _named(p: ast.Pattern) -> str:
             return f"{p.selector}(...)"
         case ast.SpanOf():
             return "SPAN(...)"
+        case FromTo():
+            return "a formula"
         case ast.NotAfter() | ast.NotBefore():
             return "an absence with a deadline"
     return type(p).__name__.upper()

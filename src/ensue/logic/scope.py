@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from ensue.language import ast
+from ensue.language.position_logic import FromTo
 from ensue.language.printer import print_expression
 from ensue.logic.functions import AGGREGATES
 
@@ -28,7 +29,7 @@ def bindings(p: ast.Pattern) -> Bindings:
     match p:
         case ast.Type():
             return {p.name: True}
-        case ast.Any():
+        case ast.Any() | FromTo():
             return {}
         case ast.SpanOf():
             return {p.variable: False}  # a window is a set, also where it has one event
@@ -71,7 +72,7 @@ def always_marked(p: ast.Pattern) -> frozenset[str]:
     match p:
         case ast.Type():
             return frozenset({p.name})
-        case ast.Any() | ast.Optional():
+        case ast.Any() | ast.Optional() | FromTo():
             return frozenset()
         case ast.SpanOf():
             return frozenset({p.variable})

@@ -8,6 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from ensue.language import ast
+from ensue.language.position_logic import FromTo
 from ensue.logic.scope import is_atom
 
 _FARTHEST = 2**63 - 1  # a window of this many ticks or more is no bound
@@ -135,6 +136,8 @@ def reaches_back(query: ast.Query) -> str:
         return f"CONSUME BY {query.consume} depends on all earlier matches"
     if any(ast.find(query.pattern, ast.After)):
         return "AFTER reads all events from the first one on"
+    if any(ast.find(query.pattern, FromTo)):
+        return "a formula may speak of all events from the first one on"
     for selected in ast.find(query.pattern, ast.Select):
         if selected.selector is not ast.Selector.STRICT:
             return f"{selected.selector} inside the pattern compares with events before the window"

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from ensue.automata.build import Unsupported, build, not_before, project, select_, strict
+from ensue.automata.build.limits import TooLargeToBuild
 from ensue.automata.liveness import pruned, with_shared_registers
 from ensue.automata.model import NO_MARKS, Automaton, TooLarge
 from ensue.data.schema import Kind, Schema
@@ -40,6 +41,9 @@ def plan_query(parts: QueryParts) -> Plan:
         message = f"the automaton engine does not evaluate {e.what}"
         part = parts.query if e.part is None else e.part
         problem = Problem(ProblemKind.UNSUPPORTED, message, part.span, "engine='auto' chooses one that does")
+        raise QueryError(parts.checked.text, [problem]) from None
+    except TooLargeToBuild as e:
+        problem = Problem(ProblemKind.SIZE, f"the formula is too large: {e.what}", e.part.span, e.hint)
         raise QueryError(parts.checked.text, [problem]) from None
 
 

@@ -16,6 +16,7 @@ from ensue.automata.build import (
     atom,
     chain,
     filter_,
+    from_to,
     iteration,
     not_between,
     or_,
@@ -35,6 +36,7 @@ from ensue.automata.liveness import pruned, uses_of
 from ensue.automata.model import Automaton, TooLarge
 from ensue.automata.registers import Register, fresh
 from ensue.language import ast
+from ensue.language.position_logic import FromTo
 from ensue.language.printer import print_pattern
 from ensue.logic.comparisons import chains
 from ensue.logic.scope import captured, free, is_atom, joined, nullable, singles
@@ -68,6 +70,8 @@ def _construct(p: ast.Pattern) -> Automaton:
             return span.construct(build(p.body), p.variable)
         case ast.After():
             return _after(p)
+        case FromTo():
+            return from_to.construct(p)
         case ast.As():
             return as_.construct(build(p.body), p.variable, marks_all=is_atom(p.body))
         case ast.Filter():

@@ -17,6 +17,16 @@ class Unsupported(Exception):
         super().__init__(what)
 
 
+class TooLargeToBuild(Exception):
+    """Raised for a formula whose automaton would be too large: no engine evaluates it in any time worth waiting for."""
+
+    def __init__(self, part: ast.Node, what: str, hint: str) -> None:
+        self.part = part
+        self.what = what
+        self.hint = hint
+        super().__init__(what)
+
+
 def check_predicates(part: ast.Node, count: int) -> None:
     if count > MAX_PREDICATES:
         raise Unsupported(part, f"more than {MAX_PREDICATES} different conditions in one absent pattern or clause")

@@ -16,9 +16,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ensue.data.budget import Budget
+from ensue.engines.reference.assignments import Assignments
 from ensue.engines.reference.expressions import Events, Expressions, Rounds
 from ensue.engines.reference.tally import Tally
 from ensue.language import ast
+from ensue.language.position_logic import FromTo
 from ensue.logic.classify import conjuncts_of
 from ensue.logic.first import first, when_there
 from ensue.logic.scope import (
@@ -128,6 +130,8 @@ class Patterns:
                 return self._span(p, env)
             case ast.After():
                 return self._after(p, env)
+            case FromTo():
+                return self._from_to(p)
             case ast.Filter():
                 return self._filter(p, env)
             case ast.Sequence(link=ast.Link.NEXT):
@@ -186,6 +190,19 @@ class Patterns:
         if p.past is None or nullable(p.past):
             over.add(-1)
         return (c for c in self.of(p.body, env) if rank[c.start] - 1 in over)
+
+    def _from_to(self, p: FromTo) -> Iterator[ComplexEvent]:
+        """The pairs of positions for which the formula holds."""
+        kept: dict[tuple[ast.Pattern, int], bool] = {}
+
+        def event_is(event: ast.Pattern, place: int) -> bool:
+            if (event, place) not in kept:
+                position = self.positions[place]
+                kept[event, place] = any(c.start == position for c in self.of(event))
+            return kept[event, place]
+
+        for begin, end in Assignments(len(self.positions), event_is).windows(p):
+            yield ComplexEvent(self.positions[begin], self.positions[end], frozenset())
 
     def _filter(self, p: ast.Filter, env: Environment) -> Iterator[ComplexEvent]:
         """A variable that the filter's own pattern binds means its marks; any other comes from outside."""
