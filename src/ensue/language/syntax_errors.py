@@ -178,6 +178,26 @@ def _hint_of_words(kind: str, before: str, expected: Set[str], clause: str) -> s
     return None
 
 
+def _hint_in_formula(kind: str, before: str, expected: Set[str]) -> str | None:
+    """What is meant in a formula over positions, and where one is meant; what could stand there shows that."""
+    if expected == {"TO"}:
+        return "a window is (IS p), (AFTER q IS p) or (b TO e WHERE formula)"
+    if expected in ({"IN", "LPAR", "COMMA"}, {"LPAR", "COMMA"}):
+        return "a quantifier has its formula in parentheses: EXISTS x (f), FORALL SET X (f)"
+    moved = expected == {"INTEGER"} and re.search(r"\w\s*[-+]\s*$", before)
+    if moved or (kind in ("INTEGER", "DECIMAL") and re.search(r"[<>=]\s*$", before) and "EXISTS" in expected):
+        return "positions are compared with each other, as in x + 3 <= y"
+    begins = {"EXISTS", "NOT", "LPAR"} <= expected and not expected & {"ANY", "INTEGER"}
+    if kind == "NEXT" and begins:
+        return "the position behind x is the y for which x + 1 = y"
+    if {"IS", "IN", "LSQB"} <= expected and "LIKE" not in expected:
+        if kind == "DOT":
+            return "a condition is on one event, over bare attributes: x[v > 5], x[v > PREV(v)]"
+        if kind == "LPAR":
+            return "write x IN X for a position in a set"
+    return None
+
+
 def _hint_at_token(text: str, start: int, token: str, expected: Set[str], clause: str) -> str | None:
     kind = getattr(token, "type", "")
     before = text[:start].rstrip()
@@ -187,7 +207,7 @@ def _hint_at_token(text: str, start: int, token: str, expected: Set[str], clause
         return _NO_SEMICOLON
     if kind == "STAR" and before.lower().endswith("count("):
         return "write count(x) for the number of events that x marks"
-    in_place = _hint_of_words(kind, before, expected, clause)
+    in_place = _hint_in_formula(kind, before, expected) or _hint_of_words(kind, before, expected, clause)
     if in_place is not None:
         return in_place
     if re.search(r"(?i)\brunning\s+\w+$", before) and expected == {"LPAR"}:
