@@ -90,7 +90,15 @@ def events_table(events: list[Event]) -> pa.Table:
 def random_pattern(rng: Random, depth: int = 3) -> ast.Pattern:
     """A well-formed pattern, closed: no filter speaks of a variable outside it."""
     made = _with_filters(rng, _skeleton(rng, min(depth, rng.choice((0, 1, 1, 2, 2, 2, 3, 3)))), _Around())
-    return bottom_up(made, _can_come_next)
+    return bottom_up(bottom_up(made, _can_come_next), _in_few_rounds)
+
+
+def _in_few_rounds(p: ast.Pattern) -> ast.Pattern:
+    """With few rounds where RUNNING asks of all of them: for the reference, each sequence of rounds is one of its own."""
+    if not isinstance(p, ast.Iteration) or not any(ast.find(p.body, ast.Running)):
+        return p
+    most = max(p.low, 2)
+    return p if p.high is not None and p.high <= most else dataclasses.replace(p, high=most)
 
 
 def _skeleton(rng: Random, depth: int) -> ast.Pattern:
