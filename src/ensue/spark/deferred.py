@@ -10,6 +10,7 @@ import pickle
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from pyspark import cloudpickle
 from pyspark.sql import Row
 from pyspark.sql import types as T
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle, ValueState
@@ -35,7 +36,7 @@ class Deferred(StatefulProcessor):
 
     @classmethod
     def of(cls, processor: BucketProcessor) -> Deferred:
-        return cls(pickle.dumps(processor))
+        return cls(cloudpickle.dumps(processor))  # a function of the user's own may be one of the program itself
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
