@@ -3,6 +3,7 @@
 import functools
 import subprocess
 import sys
+from typing import Any
 
 import numba
 import pyarrow as pa
@@ -17,6 +18,8 @@ from ensue.logic.check import check
 from ensue.own import registry
 from ensue.plan.choice import choose
 
+NO_FUNCTION: Any = 3
+A_FUNCTION: Any = abs
 EVENTS = pa.table(
     {
         "time": pa.array(range(8)),
@@ -34,7 +37,7 @@ def nothing_registered(monkeypatch):
     monkeypatch.setattr(registry, "_registered", {})
 
 
-def own(fn, takes, returns, **options):
+def own(fn: Any, takes: Any, returns: Any, **options: Any) -> Any:
     return ensue.function("own", fn, takes=takes, returns=returns, registered=False, **options)
 
 
@@ -136,7 +139,7 @@ def test_compiled_by_numba():
         (lambda: ensue.function("sum", abs, takes=int, returns=int), "the language has a function 'sum'"),
         (lambda: ensue.function("filter", abs, takes=int, returns=int), "'filter' is a keyword of the language"),
         (lambda: ensue.function("a b", abs, takes=int, returns=int), "'a b' is no name of a function"),
-        (lambda: ensue.function("f", 3, takes=int, returns=int), "something to call, not int"),
+        (lambda: ensue.function("f", NO_FUNCTION, takes=int, returns=int), "something to call, not int"),
         (lambda: ensue.function("f", abs, takes=[], returns=int), "needs an argument"),
         (lambda: ensue.function("f", abs, takes="flaot", returns=int), "did you mean 'float'"),
         (lambda: ensue.function("f", abs, takes=pa.decimal128(5), returns=int), "not of type decimal128"),
@@ -149,7 +152,7 @@ def test_compiled_by_numba():
             lambda: ensue.function("f", abs, takes=int, returns=int, compiled=True, takes_nulls=True),
             "no number is NULL",
         ),
-        (lambda: ensue.query("SELECT x FROM S WHERE A AS x", f=abs), "f=: a query takes what ensue.function"),
+        (lambda: ensue.query("SELECT x FROM S WHERE A AS x", f=A_FUNCTION), "f=: a query takes what ensue.function"),
         (
             lambda: ensue.query("SELECT x FROM S WHERE A AS x", f=own(abs, int, int)),
             "f: the query does not use this name",

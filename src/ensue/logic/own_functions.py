@@ -46,10 +46,6 @@ class OwnFunction(Own):
     def over(self, columns: Sequence[pa.Array]) -> pa.Array:
         """The function of columns of the types that it takes, which have a row at least: one value for each row."""
 
-    @abstractmethod
-    def of_one(self, columns: Sequence[pa.Array]) -> pa.Array:
-        """The same for columns of one row, as the reference asks it."""
-
     def failed(self, error: Exception) -> EngineError:
         """What a user is told whose function has raised an error."""
         return EngineError(f"the function '{self.name}' raised {type(error).__name__}: {error}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -29,7 +29,7 @@ _TYPES: dict[Any, pa.DataType] = {
     **dict.fromkeys(("duration", datetime.timedelta), pa.duration("us")),
 }
 _NUMBERS = {Kind.BOOLEAN: "bool", Kind.INTEGER: "int64", Kind.FLOAT: "float64"}
-Type = str | type | pa.DataType
+Type: TypeAlias = "str | type | pa.DataType"
 
 
 def function(
@@ -66,8 +66,8 @@ def function(
     check_name(name, OwnFunction.kind)
     if not callable(fn):
         raise TypeError(f"fn: a function of '{name}' is something to call, not {type(fn).__name__}")
-    one = isinstance(takes, str | type | pa.DataType)
-    types = [_type(t, "takes") for t in ([takes] if one else takes)]  # type: ignore[list-item,union-attr]
+    given = [takes] if isinstance(takes, str | type | pa.DataType) else list(takes)
+    types = [_type(t, "takes") for t in given]
     if not types:
         raise ValueError(f"takes: the function '{name}' needs an argument, since it has a value for each row of it")
     result = _type(returns, "returns")

@@ -36,7 +36,8 @@ class Deferred(StatefulProcessor):
 
     @classmethod
     def of(cls, processor: BucketProcessor) -> Deferred:
-        return cls(cloudpickle.dumps(processor))  # a function of the user's own may be one of the program itself
+        """By cloudpickle: a function of the user's own may be one of the program itself."""
+        return cls(cloudpickle.dumps(processor))  # type: ignore[no-untyped-call]
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
