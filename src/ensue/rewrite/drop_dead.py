@@ -18,6 +18,8 @@ def drop_dead(p: ast.Pattern) -> ast.Pattern:
     >>> print_pattern(drop_dead(parse_pattern("(A FILTER FALSE) OR (B FILTER TRUE) ; C")))
     'B ; C'
     """
+    if any(isinstance(n, ast.Sequence | ast.Iteration) and n.link is ast.Link.NEXT for n in ast.walk(p)):
+        return p  # the dead branches of a step behind `->` say, too, what must not lie before it
     dropped = bottom_up(p, _drop)
     # A filter may speak of a variable that only a dead branch binds: then nothing is dropped.
     return dropped if free(dropped) == free(p) else p
@@ -40,7 +42,7 @@ def _drop(p: ast.Pattern) -> ast.Pattern:
         case ast.Sequence() | ast.And() | ast.All() | ast.NotBetween() if NOTHING in (p.left, p.right):
             return NOTHING
         case ast.NotBetween() if p.absent == NOTHING:
-            return ast.Sequence(p.left, p.right, span=p.span)
+            return ast.Sequence(p.left, p.right, gap=p.gap, span=p.span)
         case ast.Unless() if p.absent == NOTHING:
             return p.body
         case ast.Filter() | ast.As() | ast.Within() | ast.Select() | ast.Project() | ast.Iteration() | ast.Unless():
