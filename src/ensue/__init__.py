@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from ensue import dsl
     from ensue.api import Query, match, query
     from ensue.errors import DataError, EngineError, EnsueError, QueryError
+    from ensue.own.user_functions import function
     from ensue.results.detections import Detections
     from ensue.results.matches import Matches
     from ensue.row_patterns.sql import SqlRows, explain_sql, sql
@@ -27,6 +28,7 @@ __all__ = [
     "SqlRows",
     "dsl",
     "explain_sql",
+    "function",
     "match",
     "query",
     "sql",
@@ -35,6 +37,7 @@ __all__ = [
 _PLACES = {
     **dict.fromkeys(("Query", "match", "query"), "ensue.api"),
     **dict.fromkeys(("DataError", "EngineError", "EnsueError", "QueryError"), "ensue.errors"),
+    "function": "ensue.own.user_functions",
     "Detections": "ensue.results.detections",
     "Matches": "ensue.results.matches",
     **dict.fromkeys(("SqlRows", "explain_sql", "sql"), "ensue.row_patterns.sql"),

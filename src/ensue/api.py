@@ -14,10 +14,12 @@ from ensue.errors import DataError, EngineError
 from ensue.explain import explain, explain_deterministic
 from ensue.language import ast
 from ensue.language.builder import Select
+from ensue.language.own import Own
 from ensue.language.parser import decode, parse_query
 from ensue.language.printer import print_query
 from ensue.logic.check import check
 from ensue.logic.never import warnings_of
+from ensue.own.registry import bound
 from ensue.plan.choice import choose
 from ensue.results.detections import Detections
 from ensue.results.matches import Matches
@@ -307,15 +309,24 @@ def _kind(events: Any) -> str:
     return f"{events.__class__.__module__}.{events.__class__.__qualname__}".removeprefix("builtins.")
 
 
-def query(text: str | bytes | Select) -> Query:
-    """Makes a query from its text or from the builder in `ensue.dsl`; raises QueryError with every problem found."""
+def query(text: str | bytes | Select, **own: Own) -> Query:
+    """Makes a query from its text or from the builder in `ensue.dsl`; raises QueryError with every problem found.
+
+    Functions, aggregates and automata of one's own are given by the names that the query has for them:
+    `ensue.query(text, score=fn)`, with what `ensue.function(...)` returned. Those that are registered for the whole
+    program need not be given.
+
+    >>> query("SELECT x FROM S WHERE A AS x ; B").ast.streams
+    ('S',)
+    """
     if isinstance(text, Select):
         tree = text.build()
-        return Query(print_query(tree), tree)
+        printed = print_query(tree)
+        return Query(printed, bound(tree, printed, own))
     if not isinstance(text, str | bytes):
         raise TypeError(f"a query is a text, bytes, or made with ensue.dsl, not {text.__class__.__name__}")
     decoded = decode(text)
-    return Query(decoded, parse_query(decoded))
+    return Query(decoded, bound(parse_query(decoded), decoded, own))
 
 
 @overload

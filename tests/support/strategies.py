@@ -94,7 +94,7 @@ def random_pattern(rng: Random, depth: int = 3) -> ast.Pattern:
 
 
 def _in_few_rounds(p: ast.Pattern) -> ast.Pattern:
-    """With few rounds where RUNNING asks of all of them: for the reference, each sequence of rounds is one of its own."""
+    """With few rounds where RUNNING asks of all of them: each sequence of rounds is one for the reference."""
     if not isinstance(p, ast.Iteration) or not any(ast.find(p.body, ast.Running)):
         return p
     most = max(p.low, 2)

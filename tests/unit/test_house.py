@@ -101,6 +101,7 @@ ROOMS = (
     "automata",
     "plan",
     "kernels",
+    "own",
     "engines",
     "results",
     "row_patterns",

@@ -6,6 +6,7 @@ The values are those of section 4 of the language page, and so the reference's, 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -19,12 +20,14 @@ from ensue.columns.comparing import compare
 from ensue.columns.conversions import plain
 from ensue.columns.function_table import COLUMN_FUNCTIONS
 from ensue.columns.like import like
+from ensue.columns.own_calls import of_columns
 from ensue.columns.raw_arrays import Mask, Value, as_array, length_of, nulls, truth
 from ensue.columns.time_functions import at_time_zone
 from ensue.data.schema import timestamp_literal
 from ensue.language import ast
 from ensue.language.printer import print_expression
 from ensue.logic.functions import UNITS
+from ensue.logic.own_functions import OwnFunction
 from ensue.logic.scope import is_aggregate
 
 Columns = Mapping[str, pa.Array]
@@ -133,6 +136,8 @@ class _Evaluation:
                 return self._applied(lambda v: cast(v, e.type), e.operand)
             case ast.AtTimeZone():
                 return self._applied(lambda v: v if pa.types.is_null(v.type) else at_time_zone(v, e.zone), e.operand)
+            case ast.Call(own=OwnFunction() as function):
+                return self._applied(partial(of_columns, function), *e.arguments)
             case ast.Call():
                 return self._applied(COLUMN_FUNCTIONS[e.function], *e.arguments)
         raise AssertionError(e)

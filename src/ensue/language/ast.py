@@ -15,6 +15,7 @@ from fractions import Fraction
 from typing import TypeVar
 
 from ensue.errors import Span
+from ensue.language.own import Own
 
 NOWHERE = Span(0, 0)
 
@@ -268,10 +269,14 @@ class AtTimeZone(Expression):
 
 @dataclass(frozen=True)
 class Call(Expression):
-    """A function, a look-back `PREV(x.a, k)` or an aggregate. The name is in lower case."""
+    """A function, a look-back `PREV(x.a, k)` or an aggregate. The name is in lower case.
+
+    `own` is the function or aggregate of the user's own that the name stands for, once that is known.
+    """
 
     function: str
     arguments: tuple[Expression, ...]
+    own: Own | None = None
 
 
 @dataclass(frozen=True)

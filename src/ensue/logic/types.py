@@ -27,6 +27,7 @@ from ensue.language.printer import print_expression, print_name
 from ensue.logic.cast_types import can_be_cast, has_zone, instead_of_cast, type_of_cast
 from ensue.logic.functions import AGGREGATES, FUNCTIONS, SPECIAL, UNITS, common_type, finest_unit
 from ensue.logic.other_functions import INSTEAD
+from ensue.logic.own_functions import OwnFunction
 
 _LITERALS = {
     ast.LiteralType.NULL: NULL,
@@ -265,6 +266,8 @@ class Typing:
     def _call(self, e: ast.Call) -> ValueType | None:
         if e.function in AGGREGATES:
             return self._aggregate(e)
+        if isinstance(e.own, OwnFunction):
+            return self._own_function(e, e.own)
         if e.function == "prev":
             return self.infer(e.arguments[0]) if e.arguments else None
         if e.function == "timestamp":
@@ -297,6 +300,22 @@ class Typing:
         if len(known_types) < len(types) or len(self.problems) > before:
             return None
         return function.result(known_types)
+
+    def _own_function(self, e: ast.Call, function: OwnFunction) -> ValueType | None:
+        wanted = function.takes
+        if len(e.arguments) != len(wanted):
+            counted = f"{len(wanted)} argument{'' if len(wanted) == 1 else 's'}"
+            self._refuse(e, f"{e.function} takes {counted}, not {len(e.arguments)}")
+            return None
+        types = [self.infer(a) for a in e.arguments]
+        for k, (argument, found) in enumerate(zip(e.arguments, types, strict=True)):
+            if found is not None and not function.accepts(k, found):
+                text, shown = print_expression(argument), wanted[k]
+                of_one_kind = found.kind is shown.kind
+                of = found.arrow if of_one_kind else found
+                message = f"{e.function} takes a value of type {shown.arrow if of_one_kind else shown}"
+                self._refuse(argument, f"{message}, but {text} is of type {of}")
+        return None if any(t is None for t in types) else function.result
 
     def _case(self, e: ast.Case) -> ValueType | None:
         conditions, results = [c for c, _ in e.branches], [r for _, r in e.branches]

@@ -58,11 +58,17 @@ class Choice:
         """What a saved state depends on, each with a fingerprint. A state can be read only if all of them are equal."""
         return {
             "query": _digest(print_query(self.checked.query)),
+            **({"functions of one's own": _digest(*own)} if (own := self._own()) else {}),
             "columns or their types": _digest(*self._columns()),
             "unit of time": str(tick),
             "engine": self.engine,
             "automaton": "" if self.plan is None else self.plan.fingerprint,
         }
+
+    def _own(self) -> list[str]:
+        """What the query uses of the user's own: its text has only the names."""
+        things = {part.own for part in ast.find(self.checked.query, ast.Call) if part.own is not None}
+        return sorted(f"{thing.kind} {thing.name} {thing.digest}" for thing in things)
 
     def _columns(self) -> list[str]:
         schema, used = self.checked.schema, attributes_used(self.checked.query)

@@ -10,6 +10,7 @@ import pickle
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from pyspark import cloudpickle
 from pyspark.sql import Row
 from pyspark.sql import types as T
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle, ValueState
@@ -35,7 +36,8 @@ class Deferred(StatefulProcessor):
 
     @classmethod
     def of(cls, processor: BucketProcessor) -> Deferred:
-        return cls(pickle.dumps(processor))
+        """By cloudpickle: a function of the user's own may be one of the program itself."""
+        return cls(cloudpickle.dumps(processor))  # type: ignore[no-untyped-call]
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from ensue.data.events import EventStream
 from ensue.data.schema import Kind, ValueType, timestamp_literal
 from ensue.engines.reference.casting import cast
+from ensue.engines.reference.own_values import own_value
 from ensue.engines.reference.python_values import python_values
 from ensue.engines.reference.scalar_functions import (
     MEANINGS,
@@ -27,6 +28,7 @@ from ensue.engines.reference.scalar_functions import (
 )
 from ensue.language import ast
 from ensue.logic.functions import AGGREGATES
+from ensue.logic.own_functions import OwnFunction
 from ensue.logic.paths import root_of
 from ensue.logic.scope import aggregates_of, chosen_variables, last_of, running_name, running_of
 from ensue.logic.types import Typing
@@ -242,6 +244,8 @@ class Expressions:
             return self._aggregate(e, scope)
         if e.function == "prev":
             return self._look_back(e, scope)
+        if isinstance(e.own, OwnFunction):
+            return own_value(e.own, [self.value(a, scope) for a in e.arguments])
         if e.function == "timestamp":
             (literal,) = e.arguments
             assert isinstance(literal, ast.Literal)
