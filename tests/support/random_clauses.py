@@ -162,6 +162,8 @@ class Clauses:
                 return f"length({self.text(define)})"
             case 14:
                 return f"coalesce({column}, -1)"
+        if r.random() < 0.3:
+            return f"{final}max_by({column}, MATCH_NUMBER() + {column})"
         return f"{final}count(CASE WHEN CLASSIFIER({name}) = 'A' THEN 1 END)"
 
     def text(self, define: bool) -> str:
@@ -196,6 +198,11 @@ class Clauses:
                 f"{final}{r.choice(('sum', 'min', 'max', 'avg', 'count'))}({column})",
                 f"{final}array_agg({column})",
                 f"{final}bool_and({column} > 0)",
+                f"{final}any_value({column})",
+                f"{final}{r.choice(('max_by', 'min_by'))}({column}, {r.choice((column, f'CLASSIFIER({name})'))})",
+                f"{final}array_agg({column} ORDER BY {column}{r.choice((' DESC', ' NULLS FIRST', ''))})",
+                f"{final}string_agg(CLASSIFIER({name}), '' ORDER BY {column} DESC)",
+                f"{final}sum({column}) FILTER (WHERE CLASSIFIER({name}) <> 'A')",
                 column,
                 "LAST(at) - FIRST(at)",
                 f"PREV({column})",

@@ -26,6 +26,10 @@ def check_clause(
     return _ClauseChecker(clause, text, Schema.of(table), alias, nulls_first).checked()
 
 
+#: How the names of columns begin that are computed for ORDER BY; the result does not show them.
+COMPUTED = "\0key "
+
+
 class _ClauseChecker:
     def __init__(
         self, clause: rows.MatchRecognize, text: str, table: Schema, alias: str | None, nulls_first: bool
@@ -42,14 +46,14 @@ class _ClauseChecker:
         clause = self._clause
         variables = tuple(dict.fromkeys(v.name for v in ast.find(clause.pattern, rows.Variable)))
         unions = self._unions(variables)
-        partition = tuple(dict.fromkeys(self._column(c, c.name, c.table) for c in clause.partition))
+        partition = tuple(dict.fromkeys(self._key(e, "PARTITION BY") for e in clause.partition))
         order = tuple(self._order_key(k) for k in clause.order)
-        terms = TermChecker(self._text, self._table, unions)
+        terms = TermChecker(self._text, self._table, unions, alias=self._alias, nulls_first=self._nulls_first)
         conditions = {}
         for d in clause.definitions:
             self._check_defined(d, variables, clause.definitions)
             conditions[d.variable] = terms.condition(d.condition)
-        measures = [(m.name, terms.measure(m.expression)) for m in clause.measures]
+        measures = [(m.name, terms.measure(self._written_out(m))) for m in clause.measures]
         self._problems.extend(terms.problems)
         self._check_skip(unions)
         self._check_exclusion()
@@ -140,22 +144,38 @@ class _ClauseChecker:
             self._refuse(where, message, kind=ProblemKind.TYPE)
         return found
 
-    def _order_key(self, key: rows.SortKey) -> OrderKey:
-        e = key.expression
-        name, table = "", None
+    def _key(self, e: ast.Expression, part: str) -> str:
+        """The column by which rows are divided or ordered."""
         match e:
             case ast.Name():
-                name = e.name
+                return self._column(e, e.name, None)
             case ast.Attribute():
-                name, table = e.name, e.variable
-            case _:
-                hint = "compute it first: FROM (SELECT *, ... AS k FROM t) MATCH_RECOGNIZE (ORDER BY k ...)"
-                self._refuse(key, "ORDER BY takes columns here", hint)
-                return OrderKey("", key.descending, False)
+                return self._column(e, e.name, e.variable)
+        self._refuse(
+            e, f"{part} takes columns here", f"compute it first: FROM (SELECT *, ... AS k FROM t) ... {part} k"
+        )
+        return ""
+
+    def _order_key(self, key: rows.SortKey) -> OrderKey:
         first = key.nulls_first
         if first is None:
             first = self._nulls_first and not key.descending
-        return OrderKey(self._column(e, name, table), key.descending, first)
+        return OrderKey(self._key(key.expression, "ORDER BY"), key.descending, first)
+
+    def _written_out(self, measure: rows.Measure) -> ast.Expression:
+        """The measure, with the measures before it in the place of their names."""
+        measures = self._clause.measures
+        before = {m.name.lower(): m for m in measures[: measures.index(measure)]}
+
+        def by(part: ast.Expression) -> ast.Expression | None:
+            if isinstance(part, rows.Navigate | rows.Aggregated):
+                return part
+            if not isinstance(part, ast.Name) or self._columns.find(part.name) is not None:
+                return None
+            named = before.get(part.name.lower())
+            return None if named is None else self._written_out(named)
+
+        return ast.replaced(measure.expression, by)
 
     def _shown(
         self, partition: tuple[str, ...], order: tuple[OrderKey, ...]
@@ -164,7 +184,9 @@ class _ClauseChecker:
         if self._clause.rows is rows.RowsPerMatch.ONE:
             return partition, ()
         before = tuple(dict.fromkeys((*partition, *(k.column for k in order))))
-        return before, tuple(c for c in self._table.attributes if c not in before)
+        shown = [c for c in (*before, *self._table.attributes) if not c.startswith(COMPUTED)]
+        before = tuple(c for c in before if c in shown)
+        return before, tuple(c for c in dict.fromkeys(shown) if c not in before)
 
     def _check_names(self, before: tuple[str, ...], behind: tuple[str, ...]) -> None:
         names = Counter(m.name.lower() for m in self._clause.measures)

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from ensue.data.schema import BOOLEAN, FLOAT, INTEGER, NULL, STRING, Kind, Schema, ValueType
+from ensue.data.schema import INTEGER, NULL, STRING, Kind, Schema, ValueType
 from ensue.errors import Problem, ProblemKind, did_you_mean, listed
 from ensue.language import ast
-from ensue.logic.types import Typing, as_operand
+from ensue.logic.types import Typing
 from ensue.row_patterns import clause_ast as rows
+from ensue.row_patterns.aggregate_types import takes_arguments, type_of_aggregate
 from ensue.row_patterns.column_names import ColumnNames
 from ensue.row_patterns.match_terms import (
     LABEL,
@@ -21,8 +22,8 @@ from ensue.row_patterns.match_terms import (
     NumberOfMatch,
     RowValue,
     Term,
+    ValueOrder,
 )
-from ensue.row_patterns.sql_words import AGGREGATES
 
 _PHYSICAL = ("PREV", "NEXT")
 
@@ -30,8 +31,18 @@ _PHYSICAL = ("PREV", "NEXT")
 class TermChecker:
     """Checks the expressions of one clause over a table; `problems` holds all that is wrong."""
 
-    def __init__(self, text: str, table: Schema, unions: Mapping[str, frozenset[str]]) -> None:
+    def __init__(
+        self,
+        text: str,
+        table: Schema,
+        unions: Mapping[str, frozenset[str]],
+        *,
+        alias: str | None = None,
+        nulls_first: bool = False,
+    ) -> None:
         self.problems: list[Problem] = []
+        self._alias = alias
+        self._null_is_least = nulls_first
         self._text = text
         self._table = table
         self._columns = ColumnNames(table.attributes)
@@ -52,7 +63,8 @@ class TermChecker:
 
     # -- formulas
 
-    def _formula(self, e: ast.Expression) -> Formula | None:
+    def _formula(self, written: ast.Expression) -> Formula | None:
+        e = self._without_table(written)
         before = len(self.problems)
         terms: dict[str, Term] = {}
 
@@ -73,8 +85,19 @@ class TermChecker:
             self.problems.extend(typing.problems)
         if type_ is None:
             return None
-        text = self._text[e.span.start : e.span.end]
-        return Formula(expression, terms, type_, text, e.span)
+        text = self._text[written.span.start : written.span.end]
+        return Formula(expression, terms, type_, text, written.span)
+
+    def _without_table(self, e: ast.Expression) -> ast.Expression:
+        """The expression with `x` for `t.x`, where `t` is the table, and no variable."""
+
+        def by(part: ast.Expression) -> ast.Expression | None:
+            if not isinstance(part, ast.Attribute) or self._alias is None or part.variable in self._unions:
+                return None
+            is_table = part.variable.upper() == self._alias.upper()
+            return ast.Name(part.name, span=part.span) if is_table else None
+
+        return ast.replaced(e, by)
 
     def _named(self, part: ast.Expression, term: Term, terms: dict[str, Term]) -> str:
         """The name of a term: as it is written, so that what is said of its type can be read."""
@@ -157,51 +180,33 @@ class TermChecker:
     # -- aggregates
 
     def _aggregate(self, e: rows.Aggregated) -> Aggregate | None:
-        least, most = AGGREGATES[e.function]
-        given = len(e.arguments)
-        if not least <= given <= most and e.rows_of is None:
-            wanted = f"{least} argument" if least == most else f"{least} or {most} arguments"
-            self._refuse(e, f"{e.function} takes {wanted}, not {given}")
-            return None
         if e.rows_of is not None:
             if e.function != "count":
                 self._refuse(e, f"only count takes {e.rows_of}.*")
             return Aggregate("count", (), INTEGER, self._union(e.rows_of, e), self._is_final(e, e.semantics))
-        if e.distinct and not e.arguments:
-            self._refuse(e, "count(DISTINCT *) has no meaning here", "name a column: count(DISTINCT A.x)")
-        of, values = self._row_values(e.arguments, e, needs_column=False)
-        type_ = self._type_of_aggregate(e, values)
-        return Aggregate(e.function, values, type_, of, self._is_final(e, e.semantics), e.distinct)
+        if not takes_arguments(e, self._refuse):
+            return None
+        # The order of its values matters to these alone.
+        order = e.order if e.function in ("collect", "string_agg") else ()
+        expressions = (*e.arguments, *(k.expression for k in order))
+        of, values = self._row_values(expressions, e, needs_column=False)
+        arguments, by = values[: len(e.arguments)], values[len(e.arguments) :]
+        type_ = type_of_aggregate(e, [v.type for v in arguments], self._refuse)
+        if order and self._in_define:
+            hint = "its values are those of the rows so far, in their order"
+            self._refuse(e, "ORDER BY cannot stand in an aggregate in DEFINE", hint, ProblemKind.SCOPE)
+        for key, value in zip(order, by, strict=True):
+            if value.type.kind.nested:
+                self._refuse(key, f"values of type {value.type} have no order")
+        orders = tuple(
+            ValueOrder(value, key.descending, self._nulls_first(key)) for key, value in zip(order, by, strict=True)
+        )
+        return Aggregate(e.function, arguments, type_, of, self._is_final(e, e.semantics), e.distinct, orders)
 
-    def _type_of_aggregate(self, e: rows.Aggregated, values: tuple[RowValue, ...]) -> ValueType:
-        if e.function == "count" or not values:
-            return INTEGER
-        found = values[0].type
-        operand = as_operand(found) or found
-        unknown = found.kind is Kind.NULL
-        match e.function:
-            case "sum" | "avg":
-                if not operand.kind.numeric and not unknown:
-                    self._refuse(e, f"{e.function} takes numbers, but this is of type {found}")
-                return INTEGER if e.function == "sum" and operand.kind is Kind.INTEGER else FLOAT
-            case "min" | "max" if found.kind.nested:
-                self._refuse(e, f"{e.function} cannot order values of type {found}")
-            case "bool_and" | "bool_or":
-                if found.kind is not Kind.BOOLEAN and not unknown:
-                    self._refuse(e, f"{e.function} takes a value of type boolean, but this is of type {found}")
-                return BOOLEAN
-            case "string_agg":
-                for value, argument in zip(values, e.arguments, strict=True):
-                    if value.type.kind not in (Kind.STRING, Kind.NULL):
-                        self._refuse(argument, f"{e.function} takes a value of type string, not {value.type}")
-                if len(values) > 1 and not isinstance(e.arguments[1], ast.Literal):
-                    self._refuse(e.arguments[1], "the separator is a string as it is: string_agg(x, ', ')")
-                return STRING
-            case "collect":
-                if e.distinct and found.kind.nested:
-                    self._refuse(e, f"DISTINCT cannot compare values of type {found}")
-                return ValueType(Kind.LIST, pa.list_(operand.arrow))
-        return operand
+    def _nulls_first(self, key: rows.SortKey) -> bool:
+        if key.nulls_first is None:
+            return self._null_is_least and not key.descending
+        return key.nulls_first
 
     # -- one row
 

@@ -40,6 +40,7 @@ class Aggregated(Expression):
     distinct: bool = False
     rows_of: str | None = None
     semantics: Semantics | None = None
+    order: tuple[SortKey, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -148,14 +149,6 @@ class Skip(Node):
 
 
 @dataclass(frozen=True)
-class ColumnRef(Node):
-    """A column, maybe behind the name of its table."""
-
-    name: str
-    table: str | None = None
-
-
-@dataclass(frozen=True)
 class SortKey(Node):
     """`e ASC NULLS LAST`; where NULLs go is None if it is not written."""
 
@@ -187,7 +180,7 @@ class MatchRecognize(Node):
     """The clause between its parentheses."""
 
     pattern: RowPattern
-    partition: tuple[ColumnRef, ...] = ()
+    partition: tuple[Expression, ...] = ()
     order: tuple[SortKey, ...] = ()
     measures: tuple[Measure, ...] = ()
     rows: RowsPerMatch = RowsPerMatch.ONE
@@ -218,6 +211,17 @@ class ValuesRow(Node):
 
 
 @dataclass(frozen=True)
+class UnionOf(Node):
+    """`SELECT ... UNION ALL SELECT ...`; without ALL, each row once."""
+
+    parts: tuple[Select, ...]
+    distinct: bool
+
+
+Table = NamedTable | ValuesTable | UnionOf
+
+
+@dataclass(frozen=True)
 class Item(Node):
     """An item of SELECT; a star has no expression, and the table before its dot in `star_of`."""
 
@@ -230,7 +234,7 @@ class Item(Node):
 class Source(Node):
     """What FROM names: a table, rows or a query; its alias, the names of its columns; the clause behind it."""
 
-    table: NamedTable | ValuesTable | Select
+    table: Table | Select
     alias: str | None = None
     columns: tuple[str, ...] = ()
     clause: MatchRecognize | None = None
@@ -239,10 +243,21 @@ class Source(Node):
 
 
 @dataclass(frozen=True)
+class Join(Node):
+    """`, source` and `JOIN source ON condition`: every pair of rows for which the condition is TRUE."""
+
+    source: Source
+    condition: Expression | None = None
+
+
+@dataclass(frozen=True)
 class Select(Node):
     items: tuple[Item, ...]
     source: Source
+    joins: tuple[Join, ...] = ()
     where: Expression | None = None
+    group: tuple[Expression, ...] = ()
+    having: Expression | None = None
     order: tuple[SortKey, ...] = ()
     limit: int | None = None
     offset: int = 0

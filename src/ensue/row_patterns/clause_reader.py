@@ -1,22 +1,24 @@
-"""Reads the clause MATCH_RECOGNIZE (...): its parts, which come in one order, and the pattern."""
+"""Reads the clause MATCH_RECOGNIZE (...): its parts, and the pattern."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any, TypeVar
 
 from ensue.errors import ProblemKind
 from ensue.language import ast
 from ensue.row_patterns import clause_ast as rows
-from ensue.row_patterns.sql_expressions import MOST_NESTED, ExpressionReader, variable_of
-from ensue.row_patterns.sql_tokens import Token
+from ensue.row_patterns.sql_expressions import MOST_NESTED, ExpressionReader
+from ensue.row_patterns.sql_tokens import variable_of
 from ensue.row_patterns.sql_words import NO_ALIAS
 
 _QUANTIFIERS = {"*": (0, None), "+": (1, None), "?": (0, 1)}
-_ORDER = ("PARTITION", "ORDER", "MEASURES", "ONE", "ALL", "AFTER", "PATTERN", "WITHIN", "SUBSET", "DEFINE")
 _HINT = (
-    "the parts come in the order PARTITION BY, ORDER BY, MEASURES, ONE ROW or ALL ROWS PER MATCH, AFTER MATCH SKIP, "
+    "the parts are PARTITION BY, ORDER BY, MEASURES, ONE ROW PER MATCH, ALL ROWS PER MATCH, AFTER MATCH SKIP, PATTERN, "
 )
-_HINT += "PATTERN, SUBSET, DEFINE"
+_HINT += "SUBSET, DEFINE"
+T = TypeVar("T")
 
 
 class ClauseReader(ExpressionReader):
@@ -25,47 +27,58 @@ class ClauseReader(ExpressionReader):
     def clause(self) -> rows.MatchRecognize:
         start = self.take("MATCH_RECOGNIZE")
         self.take("(")
-        partition = self.several(self._column_name) if self._took_by("PARTITION") else ()
-        order = self.several(self.sort_key) if self._took_by("ORDER") else ()
-        measures = self.several(self._measure) if self.took("MEASURES") else ()
-        per_match = self._rows_per_match()
-        skip = self._skip()
-        pattern = self._whole_pattern(start)
-        within = self._within()
-        subsets = self.several(self._subset) if self.took("SUBSET") else ()
-        definitions = self.several(self._definition) if self.took("DEFINE") else ()
-        if not self.took(")"):
-            misplaced = self.here.word in _ORDER
-            self.unexpected("')'", _HINT if misplaced else None)
-        span = self.span_from(start)
+        parts: dict[str, Any] = {}
+        while not self.took(")"):
+            self._part(parts)
+        if "PATTERN" not in parts:
+            hint = "write PATTERN (A B+), and what A and B are in DEFINE"
+            self.refuse("MATCH_RECOGNIZE needs a PATTERN", start.span, hint)
+        pattern, within = parts["PATTERN"]
         return rows.MatchRecognize(
-            pattern, partition, order, measures, per_match, skip, within, subsets, definitions, span=span
+            pattern,
+            parts.get("PARTITION", ()),
+            parts.get("ORDER", ()),
+            parts.get("MEASURES", ()),
+            parts.get("PER MATCH", rows.RowsPerMatch.ONE),
+            parts.get("AFTER", rows.Skip(span=start.span)),
+            within,
+            parts.get("SUBSET", ()),
+            parts.get("DEFINE", ()),
+            span=self.span_from(start),
         )
 
-    def _took_by(self, word: str) -> bool:
-        if not self.took(word):
-            return False
-        self.take("BY")
-        return True
-
-    def _column_name(self) -> rows.ColumnRef:
-        start = self.name("a column")
-        if self.took("."):
-            return rows.ColumnRef(self.name("a column").value, variable_of(start), span=self.span_from(start))
-        return rows.ColumnRef(start.value, span=start.span)
-
-    def sort_key(self) -> rows.SortKey:
+    def _part(self, parts: dict[str, Any]) -> None:
+        """Reads one part of the clause; each comes once, and the standard's order is not asked for."""
         start = self.here
-        expression = self.expression()
-        descending = self.took("DESC")
-        if not descending:
-            self.took("ASC")
-        nulls_first = None
-        if self.took("NULLS"):
-            nulls_first = self.took("FIRST")
-            if not nulls_first:
-                self.take("LAST", hint="write NULLS FIRST or NULLS LAST")
-        return rows.SortKey(expression, descending, nulls_first, span=self.span_from(start))
+        readers: dict[str, tuple[str, Callable[[], Any]]] = {
+            "PARTITION": ("PARTITION", self._partition),
+            "ORDER": ("ORDER", self._order),
+            "MEASURES": ("MEASURES", lambda: self._listed(self._measure)),
+            "ONE": ("PER MATCH", self._rows_per_match),
+            "ALL": ("PER MATCH", self._rows_per_match),
+            "AFTER": ("AFTER", self._skip),
+            "PATTERN": ("PATTERN", self._whole_pattern),
+            "SUBSET": ("SUBSET", lambda: self._listed(self._subset)),
+            "DEFINE": ("DEFINE", lambda: self._listed(self._definition)),
+        }
+        if start.word in ("INITIAL", "SEEK"):
+            hint = "it belongs to the form in OVER (...), which is not there"
+            self.refuse(f"{start.word} has no meaning in MATCH_RECOGNIZE", start.span, hint)
+        if start.word not in readers:
+            self.unexpected("')'", _HINT if start.is_name and parts else None)
+        name, read = readers[start.word]
+        if name in parts:
+            message = "a second PER MATCH" if name == "PER MATCH" else f"a second {name}"
+            self.refuse(message, start.span, "each part of the clause stands once, with commas in it")
+        parts[name] = read()
+
+    def _listed(self, read: Callable[[], T]) -> tuple[T, ...]:
+        self.step()
+        return self.several(read)
+
+    def _partition(self) -> tuple[ast.Expression, ...]:
+        self.take("PARTITION", "BY")
+        return self.several(self.expression)
 
     def _measure(self) -> rows.Measure:
         start = self.here
@@ -78,9 +91,7 @@ class ClauseReader(ExpressionReader):
         if self.took("ONE"):
             self.take("ROW", "PER", "MATCH")
             return rows.RowsPerMatch.ONE
-        if not self.took("ALL"):
-            return rows.RowsPerMatch.ONE
-        self.take("ROWS", "PER", "MATCH")
+        self.take("ALL", "ROWS", "PER", "MATCH")
         if self.took("OMIT"):
             self.take("EMPTY", "MATCHES")
             return rows.RowsPerMatch.OMIT_EMPTY
@@ -92,9 +103,7 @@ class ClauseReader(ExpressionReader):
         return rows.RowsPerMatch.ALL
 
     def _skip(self) -> rows.Skip:
-        start = self.here
-        if not self.took("AFTER"):
-            return rows.Skip(span=start.span)
+        start = self.take("AFTER")
         self.take("MATCH", "SKIP")
         if self.took("PAST"):
             self.take("LAST", "ROW")
@@ -135,20 +144,11 @@ class ClauseReader(ExpressionReader):
 
     # -- patterns
 
-    def _whole_pattern(self, start: Token) -> rows.RowPattern:
-        if self.sees_one_of(("INITIAL", "SEEK")):
-            hint = "it belongs to the form in OVER (...), which is not there"
-            self.refuse(f"{self.here.word} has no meaning in MATCH_RECOGNIZE", self.here.span, hint)
-        if not self.sees("PATTERN"):
-            if self.here.word in (")", "SUBSET", "DEFINE", "WITHIN"):
-                hint = "write PATTERN (A B+), and what A and B are in DEFINE"
-                self.refuse("MATCH_RECOGNIZE needs a PATTERN", start.span, hint)
-            self.unexpected("PATTERN", _HINT)
-        self.step()
-        self.take("(")
+    def _whole_pattern(self) -> tuple[rows.RowPattern, ast.Duration | None]:
+        self.take("PATTERN", "(")
         pattern = self._alternation()
         self.take(")")
-        return pattern
+        return pattern, self._within()
 
     def _alternation(self) -> rows.RowPattern:
         start = self.here

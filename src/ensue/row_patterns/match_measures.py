@@ -144,19 +144,20 @@ class Measures:
             return integers(high - low)
         values = self._values_of_members(term, members)
         if term.function in ("count", "sum") and not term.distinct:
-            quick = _by_prefixes(term, values, low, high)
+            quick = _by_prefixes(term, values[0], low, high)
             if quick is not None:
                 return quick
         return self._one_by_one(term, values, low, high)
 
-    def _values_of_members(self, term: Aggregate, members: _Members) -> pa.Array:
-        """The argument at each member."""
+    def _values_of_members(self, term: Aggregate, members: _Members) -> list[pa.Array]:
+        """What the aggregate needs, at each member."""
         match = np.repeat(np.arange(len(self.found)), self.found.lengths)[members.places]
         row = self.found.start[match] + members.places - self.found.offset[match]
         own = Measures(self.rows, self.found, Views(match, members.places - self.found.offset[match]), self._known)
-        return plain(own._at(term.arguments[0], row, np.ones(len(row), dtype=np.bool_), members.places))
+        there = np.ones(len(row), dtype=np.bool_)
+        return [plain(own._at(value, row, there, members.places)) for value in term.values]
 
-    def _one_by_one(self, term: Aggregate, values: pa.Array, low: Integers, high: Integers) -> pa.Array:
+    def _one_by_one(self, term: Aggregate, values: list[pa.Array], low: Integers, high: Integers) -> pa.Array:
         """Each set written out, so many values at a time."""
         ends = np.cumsum(high - low)
         parts: list[pa.Array] = []
@@ -167,7 +168,8 @@ class Measures:
             sizes = (high - low)[begin:end]
             offsets = np.concatenate([[0], np.cumsum(sizes)])
             taken = np.arange(offsets[-1]) + np.repeat(low[begin:end] - offsets[:-1], sizes)
-            parts.append(aggregates_of(term, values.take(integers(taken)), offsets))
+            index = integers(taken)
+            parts.append(aggregates_of(term, [v.take(index) for v in values], offsets))
             begin = end
         return parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
 

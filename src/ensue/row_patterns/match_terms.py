@@ -62,8 +62,20 @@ class Navigation:
 
 
 @dataclass(frozen=True)
+class ValueOrder:
+    """`ORDER BY e DESC` in an aggregate."""
+
+    value: RowValue
+    descending: bool
+    nulls_first: bool
+
+
+@dataclass(frozen=True)
 class Aggregate:
-    """An aggregate over the rows with a variable in `of`; without arguments, it counts them."""
+    """An aggregate over the rows with a variable in `of`; without arguments, it counts them.
+
+    Its values come in the order of the rows, or in that of `order`.
+    """
 
     function: str
     arguments: tuple[RowValue, ...]
@@ -71,6 +83,20 @@ class Aggregate:
     of: frozenset[str] | None = None
     final: bool = False
     distinct: bool = False
+    order: tuple[ValueOrder, ...] = ()
+
+    @property
+    def values(self) -> tuple[RowValue, ...]:
+        """What it needs of each row: its arguments without a separator, and then what they are ordered by."""
+        arguments = self.arguments[:1] if self.function == "string_agg" else self.arguments
+        return (*arguments, *(o.value for o in self.order))
+
+    @property
+    def separator(self) -> str:
+        """What string_agg puts between the values."""
+        literal = self.arguments[1].expression
+        assert isinstance(literal, ast.Literal)
+        return str(literal.value or "")
 
 
 @dataclass(frozen=True)

@@ -104,14 +104,16 @@ class SearchValues:
             counted, total, unbounded = (0, 0, 0.0) if held is None else self._totals(term, held, number)
             return _total(term, counted, total, unbounded)
         rows = [] if held is None else held.rows()
-        value = term.arguments[0]
+        offsets = np.array([0, len(rows)], dtype=np.int64)
+        return aggregates_of(term, [self._of_rows(v, rows, number) for v in term.values], offsets)[0]
+
+    def _of_rows(self, value: RowValue, rows: list[tuple[int, int]], number: int) -> pa.Array:
+        """The value at each of these rows, as a column."""
         if not rows:
-            array = plain(pa.nulls(0, value.type.arrow))
-        elif value.uses_label or value.uses_number:
-            array = pa.array([self._at(value, r, self._names[v], number).as_py() for r, v in rows])
-        else:
-            array = self._column(value).take(pa.array([r for r, _ in rows]))
-        return aggregates_of(term, array, np.array([0, len(rows)], dtype=np.int64))[0]
+            return plain(pa.nulls(0, value.type.arrow))
+        if value.uses_label or value.uses_number:
+            return pa.array([self._at(value, r, self._names[v], number).as_py() for r, v in rows])
+        return self._column(value).take(pa.array([r for r, _ in rows]))
 
     def _totals(self, term: Aggregate, held: Link, number: int) -> tuple[int, Any, float]:
         """How many values there are, the exact sum of the finite ones, and the sum of the others."""

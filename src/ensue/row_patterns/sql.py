@@ -15,12 +15,13 @@ from ensue.language import ast
 from ensue.results.matches import SHOWN, Rows, count_of
 from ensue.row_patterns import clause_ast as rows
 from ensue.row_patterns.explaining import explain_clause
+from ensue.row_patterns.from_tables import Recognize
 from ensue.row_patterns.match_finding import Plan
 from ensue.row_patterns.match_terms import CheckedClause
 from ensue.row_patterns.reference.recognizing import recognize
 from ensue.row_patterns.result_rows import BUDGET, recognize_rows
 from ensue.row_patterns.select_reader import parse_select
-from ensue.row_patterns.select_rows import Recognize, Selecting
+from ensue.row_patterns.select_rows import Selecting
 
 
 class SqlRows(Rows):
@@ -128,9 +129,8 @@ def _parsed(text: str | bytes) -> tuple[str, rows.Select]:
 
 
 def _has_clause(select: rows.Select) -> bool:
-    table = select.source.table
-    inside = isinstance(table, rows.Select) and _has_clause(table)
-    return select.source.clause is not None or inside or any(_has_clause(q) for _, q in select.named)
+    inside = any(source.clause is not None for source in ast.find(select, rows.Source))
+    return inside or any(_has_clause(q) for s in ast.find(select, rows.Select) for _, q in s.named)
 
 
 def _recognizing(engine: str, budget: int) -> Recognize:
@@ -168,20 +168,21 @@ def _read(table: Any, used: frozenset[str] | None) -> pa.Table:
 
 def _used(select: rows.Select) -> frozenset[str] | None:
     """The names of all columns in the text, in small letters; None if it takes whatever the tables have."""
-    queries = [select]
     names: set[str] = set()
+    queries = [select]
     for query in queries:
-        clause = query.source.clause
-        if clause is None and any(item.expression is None for item in query.items):
-            return None
-        if clause is not None and clause.rows is not rows.RowsPerMatch.ONE:
-            return None
         queries.extend(q for _, q in query.named)
-        if isinstance(query.source.table, rows.Select):
-            queries.append(query.source.table)
         for node in ast.walk(query):
-            if isinstance(node, ast.Name | ast.Attribute | rows.ColumnRef):
-                names.add(node.name.lower())
-            if isinstance(node, ast.Attribute):  # the name before the dot may be that of a column of structs
-                names.add(node.variable.lower())
+            match node:
+                case rows.Select() if node is not query:
+                    queries.append(node)
+                case rows.Select() if any(i.expression is None for i in node.items):
+                    if any(s.clause is None for s in (node.source, *(j.source for j in node.joins))):
+                        return None
+                case rows.MatchRecognize() if node.rows is not rows.RowsPerMatch.ONE:
+                    return None
+                case ast.Name():
+                    names.add(node.name.lower())
+                case ast.Attribute():  # the name before the dot may be that of a column of structs
+                    names.update((node.name.lower(), node.variable.lower()))
     return frozenset(names)

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from decimal import Decimal
 
-from ensue.errors import ProblemKind, did_you_mean, listed
+from ensue.errors import ProblemKind, did_you_mean
 from ensue.language import ast
-from ensue.logic.functions import FUNCTIONS
-from ensue.row_patterns import clause_ast as rows
-from ensue.row_patterns.sql_tokens import Token, TokenReader
-from ensue.row_patterns.sql_words import (
-    AGGREGATES,
-    FIELDS,
-    NAVIGATION,
-    NO_FIXED_LENGTH,
-    OTHER_NAMES,
-    RESERVED,
-    TYPES,
-)
+from ensue.row_patterns.sql_calls import CallReader
+from ensue.row_patterns.sql_tokens import Token, variable_of
+from ensue.row_patterns.sql_words import NO_FIXED_LENGTH, RESERVED
 
 #: How deep parentheses may nest, and how deep an expression may be.
 MOST_NESTED, DEEPEST = 60, 200
@@ -35,7 +25,7 @@ _AFTER_NOT = ("IN", "LIKE", "ILIKE", "RLIKE", "BETWEEN")
 _FALSE = ast.Literal(False, ast.LiteralType.BOOLEAN)
 
 
-class ExpressionReader(TokenReader):
+class ExpressionReader(CallReader):
     """Reads expressions by their precedence, the loosest first: OR, AND, NOT, comparisons, sums, products, signs."""
 
     def __init__(self, text: str) -> None:
@@ -92,7 +82,7 @@ class ExpressionReader(TokenReader):
                 return self._is(left, start)
             case "IN":
                 self.take("(")
-                options = self.several(self.expression)
+                options = (self._selected(),) if self.sees("SELECT") else self.several(self.expression)
                 self.take(")")
                 return ast.InList(left, options, negated, span=self.span_from(start))
             case "BETWEEN":
@@ -146,9 +136,9 @@ class ExpressionReader(TokenReader):
                 self.step()
                 return ast.Literal(start.value, ast.LiteralType.STRING, span=start.span)
         if self.took("("):
-            found = self.expression()
-            if self.sees("SELECT") or self.sees(","):
-                self.unexpected("')'", "subqueries and rows are no values here")
+            found = self._selected() if self.sees("SELECT") else self.expression()
+            if self.sees(","):
+                self.unexpected("')'", "rows are no values here")
             self.take(")")
             return found
         if start.kind == "name":
@@ -160,6 +150,15 @@ class ExpressionReader(TokenReader):
         if start.kind == "name" and self.ahead().word == "(":
             return self._call()
         return self._column()
+
+    def _selected(self) -> ast.Expression:
+        """The one value of a query without a table, which is always one row."""
+        self.take("SELECT")
+        found = self.expression()
+        if self.sees("FROM"):
+            hint = "join the table around the clause, or give the value as a column"
+            self.refuse("a query over a table is no value here", self.here.span, hint, ProblemKind.UNSUPPORTED)
+        return found
 
     def _integer(self) -> ast.Expression:
         token = self.step()
@@ -178,6 +177,11 @@ class ExpressionReader(TokenReader):
             return ast.Literal(None, ast.LiteralType.NULL, span=start.span)
         if start.word == "CASE":
             return self._case()
+        if start.word == "EXISTS" and self.ahead().word == "(":
+            self.take("EXISTS", "(")
+            self._selected()
+            self.take(")")
+            return ast.Literal(True, ast.LiteralType.BOOLEAN, span=self.span_from(start))
         if start.word in ("DATE", "TIMESTAMP") and self.ahead().kind == "string":
             return self._instant(start)
         if start.word == "INTERVAL" and self.ahead().kind in ("string", "integer", "decimal"):
@@ -252,134 +256,3 @@ class ExpressionReader(TokenReader):
             total += whole
         largest = next(u for u in ("d", "h", "min", "s", "ms", "us", "ns") if total % ast.NANOSECONDS[u] == 0)
         return ast.Duration(Decimal(total // ast.NANOSECONDS[largest]), largest, span=self.span_from(start))
-
-    # -- calls
-
-    def _with_semantics(self) -> ast.Expression:
-        start = self.step()
-        called = self.here
-        found = self._call() if self.ahead().word == "(" else self._column()
-        semantics = rows.Semantics(start.word)
-        span = self.span_from(start)
-        if isinstance(found, rows.Aggregated):
-            return rows.Aggregated(found.function, found.arguments, found.distinct, found.rows_of, semantics, span=span)
-        if isinstance(found, rows.Navigate) and found.function in ("FIRST", "LAST"):
-            return rows.Navigate(found.function, found.argument, found.offset, semantics, span=span)
-        hint = "it stands before FIRST, LAST and aggregates"
-        if isinstance(found, ast.Attribute | ast.Name):
-            hint = f"write {start.word} LAST({self.text[called.span.start : span.end]})"
-        self.refuse(f"{start.word} cannot stand before this", span, hint)
-
-    def _call(self) -> ast.Expression:
-        start = self.here
-        word = start.word
-        if word in ("CAST", "TRY_CAST"):
-            return self._cast_call()
-        if word == "EXTRACT":
-            return self._extract()
-        self.step()
-        self.take("(")
-        if word == "MATCH_NUMBER":
-            self.take(")")
-            return rows.MatchNumber(span=self.span_from(start))
-        if word == "CLASSIFIER":
-            variable = None if self.sees(")") else variable_of(self.name("a variable"))
-            self.take(")")
-            return rows.Classifier(variable, span=self.span_from(start))
-        if word in NAVIGATION:
-            argument = self.expression()
-            offset = self.expression() if self.took(",") else None
-            self.take(")")
-            return rows.Navigate(NAVIGATION[word], argument, offset, span=self.span_from(start))
-        function = OTHER_NAMES.get(start.text.lower(), start.text.lower())
-        if function in AGGREGATES:
-            return self._with_separator(self._aggregate(start, function), word)
-        arguments = () if self.sees(")") else self.several(self.expression)
-        self.take(")")
-        self._refuse_window()
-        return self._function(start, function, arguments)
-
-    def _function(self, start: Token, function: str, arguments: tuple[ast.Expression, ...]) -> ast.Expression:
-        span = self.span_from(start)
-        if function == "mod":
-            if len(arguments) != 2:
-                self.refuse(f"mod takes 2 arguments, not {len(arguments)}", span)
-            return ast.Binary("%", arguments[0], arguments[1], span=span)
-        if function not in FUNCTIONS and function != "timestamp":
-            known = [*FUNCTIONS, *AGGREGATES, *OTHER_NAMES, *(n.lower() for n in NAVIGATION), "classifier"]
-            hint = did_you_mean(function, known) or f"functions are {listed(FUNCTIONS, 60)}"
-            self.refuse(f"unknown function '{start.text}'", span, hint, ProblemKind.NAME)
-        return ast.Call(function, arguments, span=span)
-
-    @staticmethod
-    def _with_separator(e: rows.Aggregated, word: str) -> ast.Expression:
-        """A text without a separator has that of the system whose word it is."""
-        if e.function != "string_agg" or len(e.arguments) != 1:
-            return e
-        separator = ast.Literal("" if word == "LISTAGG" else ",", ast.LiteralType.STRING, span=e.span)
-        return replace(e, arguments=(*e.arguments, separator))
-
-    def _aggregate(self, start: Token, function: str) -> rows.Aggregated:
-        distinct = self.took("DISTINCT")
-        rows_of: str | None = None
-        arguments: tuple[ast.Expression, ...] = ()
-        if self.here.is_name and self.ahead().word == "." and self.ahead(2).word == "*":
-            rows_of = variable_of(self.step())
-            self.take(".", "*")
-        elif not self.took("*") and not self.sees(")"):
-            arguments = self.several(self.expression)
-        self.take(")")
-        if self.sees("WITHIN", "GROUP") or self.sees("FILTER", "("):
-            hint = "its values are those of the rows, in their order; CASE leaves some out"
-            self.refuse(f"{self.here.word} is not known behind an aggregate", self.here.span, hint)
-        self._refuse_window()
-        return rows.Aggregated(function, arguments, distinct, rows_of, span=self.span_from(start))
-
-    def _refuse_window(self) -> None:
-        if self.sees("OVER"):
-            hint = "MATCH_RECOGNIZE stands behind a table in FROM; its form in OVER (... PATTERN ...) is not there"
-            self.refuse("window functions, and row patterns in windows, are not supported", self.here.span, hint)
-
-    def _cast_call(self) -> ast.Expression:
-        start = self.step()
-        self.take("(")
-        operand = self.expression()
-        self.take("AS")
-        found = self._cast(operand, start)
-        self.take(")")
-        return found
-
-    def _cast(self, operand: ast.Expression, start: Token) -> ast.Expression:
-        token = self.name("a type")
-        word = token.text.lower()
-        if word == "double":
-            self.took("PRECISION")
-        if self.took("("):
-            while not self.took(")"):
-                self.step() if self.here.kind in ("integer", "mark") else self.unexpected("')'")
-        if word == "date":
-            instant = ast.Cast(operand, "timestamp", span=self.span_from(start))
-            return ast.Call("date", (instant,), span=instant.span)
-        known = TYPES.get(word)
-        if known is None:
-            hint = did_you_mean(word, TYPES) or f"the types are {listed(dict.fromkeys(TYPES.values()))}"
-            self.refuse(f"unknown type '{token.text}'", token.span, hint, ProblemKind.TYPE)
-        return ast.Cast(operand, known, span=self.span_from(start))
-
-    def _extract(self) -> ast.Expression:
-        start = self.step()
-        self.take("(")
-        field = self.name("a part of a time")
-        function = FIELDS.get(field.value.lower())
-        if function is None:
-            hint = did_you_mean(field.value, FIELDS) or f"the parts are {listed(dict.fromkeys(FIELDS.values()), 20)}"
-            self.refuse(f"unknown part of a time '{field.text}'", field.span, hint, ProblemKind.NAME)
-        self.take("FROM")
-        time = self.expression()
-        self.take(")")
-        return ast.Call(function, (time,), span=self.span_from(start))
-
-
-def variable_of(token: Token) -> str:
-    """The name of a variable or of a table: in capitals, unless it is quoted."""
-    return token.value if token.kind == "quoted" else token.word

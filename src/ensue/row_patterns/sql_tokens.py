@@ -140,3 +140,8 @@ class TokenReader:
         self, message: str, span: Span, hint: str | None = None, kind: ProblemKind = ProblemKind.SYNTAX
     ) -> NoReturn:
         raise QueryError(self.text, [Problem(kind, message, span, hint)])
+
+
+def variable_of(token: Token) -> str:
+    """The name of a variable or of a table: in capitals, unless it is quoted."""
+    return token.value if token.kind == "quoted" else token.word

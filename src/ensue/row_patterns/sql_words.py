@@ -15,10 +15,14 @@ NO_ALIAS = RESERVED | frozenset(
     FETCH WINDOW QUALIFY EXCEPT INTERSECT""".split()
 )
 #: Functions that go from row to row.
-NAVIGATION = {"FIRST": "FIRST", "LAST": "LAST", "PREV": "PREV", "NEXT": "NEXT", "LAG": "PREV", "LEAD": "NEXT"}
+NAVIGATION = {
+    **{name: name for name in ("FIRST", "LAST", "PREV", "NEXT")},
+    **{"LAG": "PREV", "LEAD": "NEXT", "FIRST_VALUE": "FIRST", "LAST_VALUE": "LAST"},
+}
 #: The aggregates, with how many arguments each takes.
 AGGREGATES = {
-    **dict.fromkeys(("sum", "avg", "min", "max", "collect", "bool_and", "bool_or"), (1, 1)),
+    **dict.fromkeys(("sum", "avg", "min", "max", "any_value", "collect", "bool_and", "bool_or"), (1, 1)),
+    **dict.fromkeys(("max_by", "min_by"), (2, 2)),
     "count": (0, 1),
     "string_agg": (1, 2),
 }
@@ -27,6 +31,9 @@ OTHER_NAMES = {
     **dict.fromkeys(("array_agg", "collect_list", "list"), "collect"),
     "listagg": "string_agg",
     "every": "bool_and",
+    **dict.fromkeys(("arbitrary",), "any_value"),
+    **dict.fromkeys(("arg_max",), "max_by"),
+    **dict.fromkeys(("arg_min",), "min_by"),
     **dict.fromkeys(("nvl", "ifnull"), "coalesce"),
     "substring": "substr",
     "ceiling": "ceil",
@@ -51,4 +58,6 @@ TYPES = {
     **dict.fromkeys(("smallint", "tinyint"), "integer"),
     **dict.fromkeys(("char", "varchar2"), "string"),
 }
+#: The types that cut a text off at their length.
+SHORTENED = ("varchar", "char", "varchar2")
 NO_FIXED_LENGTH = ("month", "months", "year", "years")

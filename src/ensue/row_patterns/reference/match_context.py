@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, cmp_to_key, partial
 from typing import Any
 
 from ensue.data.schema import INTEGER, STRING, Schema
 from ensue.engines.reference.expressions import Expressions, Scope, aggregate
-from ensue.engines.reference.scalar_functions import as_computed
+from ensue.engines.reference.scalar_functions import as_computed, nan_last
 from ensue.language import ast
 from ensue.logic.types import Typing
 from ensue.row_patterns.match_terms import (
@@ -22,6 +22,7 @@ from ensue.row_patterns.match_terms import (
     RowValue,
     Term,
 )
+from ensue.row_patterns.reference.value_order import compared
 
 _NOWHERE = Scope()
 
@@ -112,21 +113,38 @@ class MatchContext:
         visible = self._visible(term.of, term.final)
         if not term.arguments:
             return len(visible)
-        values = [self._at(self.start + i, term.arguments[0]) for i in visible]
+        given = [[self._at(self.start + i, value) for value in term.values] for i in visible]
+        if term.order:
+            given = sorted(given, key=cmp_to_key(partial(_compared, term)))
+        values = [row[0] for row in given]
         if term.distinct:
             values = list({_key(v): v for v in reversed(values)}.values())[::-1]
         match term.function:
             case "string_agg":
-                separator = term.arguments[1].expression
-                assert isinstance(separator, ast.Literal)
                 known = [v for v in values if v is not None]
-                return str(separator.value).join(known) if known else None
+                return term.separator.join(known) if known else None
             case "bool_and" | "bool_or":
                 known = [v for v in values if v is not None]
                 return (all(known) if term.function == "bool_and" else any(known)) if known else None
+            case "any_value":
+                return next((as_computed(v) for v in values if v is not None), None)
+            case "max_by" | "min_by":
+                known = [row for row in given if row[1] is not None]
+                best = max if term.function == "max_by" else min
+                return as_computed(best(known, key=lambda row: nan_last(row[1]))[0]) if known else None
             case "collect" if not values:
                 return None
         return aggregate(term.function, list(map(as_computed, values)))
+
+
+def _compared(term: Aggregate, a: list[Any], b: list[Any]) -> int:
+    """Which of two rows comes first by the order of the aggregate."""
+    places = range(len(a) - len(term.order), len(a))
+    for order, i in zip(term.order, places, strict=True):
+        found = compared(a[i], b[i], order.descending, order.nulls_first)
+        if found:
+            return found
+    return 0
 
 
 def _key(value: Any) -> Any:

@@ -16,9 +16,10 @@ from ensue.engines.reference.python_values import python_values
 from ensue.errors import DataError
 from ensue.language.ast import NANOSECONDS
 from ensue.row_patterns.clause_ast import RowsPerMatch, SkipTo
-from ensue.row_patterns.match_terms import CheckedClause, OrderKey
+from ensue.row_patterns.match_terms import CheckedClause
 from ensue.row_patterns.reference.backtracking import Mapped, find_match
 from ensue.row_patterns.reference.match_context import MatchContext, Partition
+from ensue.row_patterns.reference.value_order import compared
 
 
 @dataclass(frozen=True)
@@ -61,26 +62,13 @@ def _partitions(clause: CheckedClause, table: pa.Table, values: dict[str, list[A
 
     def compare(a: int, b: int) -> int:
         for key in clause.order:
-            order = _compare(values[key.column][a], values[key.column][b], key)
+            column = values[key.column]
+            order = compared(column[a], column[b], key.descending, key.nulls_first)
             if order:
                 return order
         return 0
 
     return [sorted(m, key=cmp_to_key(compare)) for m in members.values()]
-
-
-def _compare(a: Any, b: Any, key: OrderKey) -> int:
-    if a is None or b is None:
-        return 0 if a is b else (-1 if (a is None) == key.nulls_first else 1)
-    less, greater = _is_less(a, b), _is_less(b, a)
-    return (greater - less) * (-1 if key.descending else 1)
-
-
-def _is_less(a: Any, b: Any) -> bool:
-    """NaN is greater than every number."""
-    if a != a or b != b:
-        return bool(a == a)
-    return bool(a < b)
 
 
 # ---------------------------------------------------------------- matches
