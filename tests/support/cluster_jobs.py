@@ -55,7 +55,8 @@ class Gate:
     name: str
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        nth = TaskContext.get().getLocalProperty("streaming.sql.batchId")
+        context = TaskContext.get()
+        nth = context.getLocalProperty("streaming.sql.batchId") if context else None
         name = self.name if nth is None else f"{self.name}-{nth}"
         hold = Path(self.folder) / f"hold-{name}"
         there = Path(self.folder) / f"at-{name}.{os.getpid()}.{uuid.uuid4().hex}"
