@@ -133,9 +133,24 @@ def kills(seeds: range) -> Iterator[Checked]:
                 yield Checked(compared=10)
 
 
+def kills_in_a_cluster(seeds: range) -> Iterator[Checked]:
+    """One kill for each seed, ten in each run of the jobs."""
+    tests = import_module("test_cluster")
+    for seed in seeds[::10]:
+        rng = Random(f"cluster {seed}")
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                tests.killed_in_all_jobs(Path(folder), rng, tests.shuffled(rng), going_on=0.5)
+            except AssertionError:
+                yield Checked(differed=(f"seed {seed}: {format_exc(limit=-1)}",))
+            else:
+                yield Checked(compared=10)
+
+
 #: The longest part comes first, so that it does not run alone at the end.
 PARTS = (
     Part("kills", "kill -9 of a Spark stream's driver or worker", 100, kills),
+    Part("cluster", "kill -9 of a cluster's executor, worker or driver", 100, kills_in_a_cluster),
     Part("streams", "all cases, and random queries, as Spark streams", 200, as_a_stream),
     Part("batches", "all cases, and random queries, as Spark batches", 2_000, in_batch),
     Part("laws", "examples of each test that Hypothesis drives", 1_000, laws),

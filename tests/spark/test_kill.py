@@ -20,9 +20,11 @@ from random import Random
 from typing import Any
 
 import kill_stream
+import processes
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from processes import command_of, in_session, kill_all, parent_of
 
 import ensue
 
@@ -30,6 +32,8 @@ T0 = datetime(2024, 1, 1, tzinfo=UTC)
 FILES, EVENTS_A_FILE = 24, 40
 #: Of the ten kills these hit a Python worker; the others the driver with all it has started.
 WORKERS = {2, 5, 8}
+#: Both the daemon of Python workers and the workers have this in their command line.
+DAEMON = b"ensue.spark.daemon"
 PROGRAM = Path(kill_stream.__file__)
 
 
@@ -68,11 +72,7 @@ def start(folder: Path) -> subprocess.Popen[bytes]:
 
 def wait_until(true, child: subprocess.Popen[bytes], seconds: float) -> bool:
     """Whether it came true before the child ended and the time was over."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end and child.poll() is None:
-        if true():
-            return True
-        time.sleep(0.005)
+    processes.wait_until(lambda: true() or child.poll() is not None, seconds, every=0.005)
     return bool(true())
 
 
@@ -85,34 +85,10 @@ def commits(folder: Path) -> int:
     return max([int(p.name) + 1 for p in there.glob("[0-9]*")] or [0]) if there.exists() else 0
 
 
-def kill_group(child: subprocess.Popen[bytes]) -> None:
-    """The driver, its JVM and its Python workers, which are in a session of their own."""
-    for pid in in_session(child.pid):
-        os.kill(pid, signal.SIGKILL)
-    child.wait()
-
-
-def in_session(leader: int) -> list[int]:
-    """The processes of the session that we started with `start_new_session`."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            if os.getsid(int(entry.name)) == leader:
-                found.append(int(entry.name))
-        except ProcessLookupError:
-            continue
-    return found
-
-
 def a_worker(leader: int) -> int | None:
     """One Python worker of the session: a child of the daemon that Spark starts."""
     for pid in in_session(leader):
-        try:
-            parent = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-            mine, parents = (Path(f"/proc/{p}/cmdline").read_bytes() for p in (pid, parent))
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        if b"ensue.spark.daemon" in mine and b"ensue.spark.daemon" in parents:
+        if DAEMON in command_of(pid) and DAEMON in command_of(parent_of(pid)):
             return pid
     return None
 
@@ -147,12 +123,12 @@ def killed_ten_times(folder: Path, rng: Random) -> Counter[str]:
                 time.sleep(rng.uniform(0, 1.5))
                 killed["at random"] += 1
             assert child.poll() is None, "the stream ended before it was killed"
-            kill_group(child)
+            kill_all(child)
             child = start(folder)
         assert child.wait(timeout=400) == 0, (folder / "log").read_text()[-3000:]
     finally:
         if child.poll() is None:
-            kill_group(child)
+            kill_all(child)
     found = Counter(map(tuple, json.loads((folder / "matches").read_text())))
     wanted = Counter(zip(expected["a"].to_pylist(), expected["b"].to_pylist(), strict=True))
     assert found == wanted
