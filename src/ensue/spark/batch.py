@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -17,14 +15,13 @@ from ensue.results.matches import Matches
 from ensue.spark.bucket_count import BucketCount
 from ensue.spark.crossing import compacted
 from ensue.spark.layout import Layout, Slices
-from ensue.spark.packing import PACKED, Batches, Packer, gathered, unpacked
+from ensue.spark.packing import PACKED, Batches, Packer, gathered, handed_back, unpacked
 from ensue.spark.recipe import SLICE, TIE, TIME, Recipe, in_order, travelling_name
 
 #: A row's place in its DataFrame, which orders events of equal time.
 _CAME = "__ensue_came"
-#: The number of events that are evaluated at a time, and the number of rows that are returned at a time.
+#: The number of events that are evaluated at a time.
 _STEP = 1 << 18
-_ROWS_BACK = 1 << 14
 
 
 def run_batch(travelling: DataFrame, layout: Layout, recipe: Recipe, result: T.StructType) -> DataFrame:
@@ -74,7 +71,7 @@ class EvaluateSlices:
             # The previous slice reports the matches that end before this slice begins.
             own = found.in_order(np.flatnonzero(stream.times[found.end] >= begins[found.end]))
             for rows in Matches(self.recipe.choice.checked, stream, own, budget).tables():
-                yield from _handed_back(rows, self.recipe)
+                yield from handed_back(self.recipe.rows(rows))
 
 
 @dataclass(frozen=True)
@@ -89,10 +86,6 @@ class EvaluateSorted:
         with budget.explaining_memory_errors():
             for table in gathered(batches, _STEP):
                 for rows in running.tables(self.recipe.stream(table)):
-                    yield from _handed_back(rows, self.recipe)
+                    yield from handed_back(self.recipe.rows(rows))
             for rows in running.finish() if self.recipe.closed else ():
-                yield from _handed_back(rows, self.recipe)
-
-
-def _handed_back(rows: pa.Table, recipe: Recipe) -> Iterator[pa.RecordBatch]:
-    yield from recipe.rows(rows).combine_chunks().to_batches(max_chunksize=_ROWS_BACK)
+                yield from handed_back(self.recipe.rows(rows))
