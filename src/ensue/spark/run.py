@@ -33,6 +33,7 @@ from ensue.spark.chaining import is_behind_operator, with_event_time
 from ensue.spark.frames import EventFrame, Frames, as_schema, check_stream, final_after, read_frames
 from ensue.spark.layout import Layout, batch_layout
 from ensue.spark.plain_columns import quoted
+from ensue.spark.prerequisites import prepare_session
 from ensue.spark.pushdown import Pushdown, push_down
 from ensue.spark.recipe import HASH, TIE, TIME, TYPE, WORD, Recipe, travelling_name
 from ensue.spark.session_zone import session_zone
@@ -70,6 +71,7 @@ def run(
     """The matches as a lazy DataFrame, streaming if the events are. `closed` says that nothing follows a finite one."""
     job = prepare(query, text, events, **reading)
     pipeline.warn(query, text)
+    prepare_session(job.events.frame.sparkSession, streaming=job.events.streaming)
     if closed and job.events.streaming:
         raise EngineError(
             "closed=True says that no event follows, and a stream goes on: leave it out. What waits for a deadline is "
@@ -99,6 +101,7 @@ def late_events(query: ast.Query, text: str, events: Frames, **reading: Unpack[R
         raise DataError("a finite DataFrame has no late events: all its events are there, and they are sorted")
     if is_behind_operator(job.events.frame, job.events.time):
         raise DataError("no event comes late here: the operator that these events come from has put them in order")
+    prepare_session(job.events.frame.sparkSession, streaming=True)
     whole = replace(job, attributes=list(job.events.attributes))
     timed = whole.streamed.filter(F.col(TIME).isNotNull())
     return run_late(timed, T.StructType([job.events.frame.schema[a] for a in whole.attributes]))
@@ -178,7 +181,8 @@ class Job:
 
     def _columns(self, time: Column) -> list[Column]:
         """The travelling columns."""
-        down, keys = self.pushdown, set(self.layout.keys)
+        # A query with CONSUME BY ANY is not shared out by its keys, and yet matches depend on them.
+        down, keys = self.pushdown, set(self.choice.keys)
         columns = [time.alias(TIME)]
         for a in self.attributes:
             column = F.col(quoted(a))
