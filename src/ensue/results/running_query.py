@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -15,7 +16,8 @@ from ensue.engines.item_lookback import ItemLookBack
 from ensue.engines.kept_events import KeptEvents
 from ensue.engines.opening import opened
 from ensue.plan.choice import Choice
-from ensue.results.matches import Matches
+from ensue.plan.mode import Mode
+from ensue.results.detections import shown
 
 _KIND = "running query"
 
@@ -27,6 +29,7 @@ class RunningQuery:
     returns such matches without new events. `given` is a bit mask of the predicates that are already evaluated when the
     events come (see `EventStream.predicate_bits`). With `passing`, the caller takes the rows as `tables` and keeps none
     of them: then they may be more than the `budget` holds. `closing` says that `finish` will be called at the end.
+    In the mode UNION, the rows are those of `DetectedEvents`.
     """
 
     def __init__(
@@ -38,13 +41,18 @@ class RunningQuery:
         budget: Budget | None = None,
         passing: bool = False,
         closing: bool = False,
+        mode: Mode = Mode.ENUMERATE,
     ) -> None:
         self._choice = choice
         self._budget = budget = budget or Budget()
         self._rows_held = budget.holder()
-        self._engine = opened(choice, tick, given=given, budget=budget, passing=passing, closing=closing)
-        self._look_back = ItemLookBack(choice.checked)
-        self._kept = KeptEvents(self._look_back.kept(choice.attributes_kept), tick, budget)
+        self._mode = mode
+        self._engine = opened(choice, tick, given=given, mode=mode, budget=budget, passing=passing, closing=closing)
+        # Items say what a match shows; where matches are not told one by one, whole events are shown.
+        matches = mode is Mode.ENUMERATE
+        self._look_back = ItemLookBack(choice.checked if matches else replace(choice.checked, outputs=()))
+        kept = self._look_back.kept(choice.attributes_kept) if matches else None
+        self._kept = KeptEvents(kept, tick, budget)
         self._made_by = choice.made_by(tick)
 
     @property
@@ -96,8 +104,8 @@ class RunningQuery:
 
     def _rows(self, found: ComplexEvents) -> Iterator[pa.Table]:
         located, events = self._kept.located(found)
-        reported = finished(located, self._choice, events, budget=self._budget)
-        return Matches(self._look_back.checked, events, reported, self._budget).tables()
+        reported = finished(located, self._choice, events, self._mode, self._budget)
+        return shown(self._mode, self._look_back.checked, events, reported, self._budget).tables()
 
     # -- the state
 

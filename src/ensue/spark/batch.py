@@ -11,7 +11,7 @@ from pyspark.sql import types as T
 
 from ensue.data.budget import Budget, Large
 from ensue.engines.whole_tables import Work, evaluate_in_batches
-from ensue.results.matches import Matches
+from ensue.results.detections import shown
 from ensue.spark.bucket_count import BucketCount
 from ensue.spark.crossing import compacted
 from ensue.spark.layout import Layout, Slices
@@ -66,11 +66,12 @@ class EvaluateSlices:
             given=self.by_slice.given,
             budget=budget,
             passing=True,
+            mode=self.recipe.mode,
         )
         for found in evaluate_in_batches(work):
             # The previous slice reports the matches that end before this slice begins.
             own = found.in_order(np.flatnonzero(stream.times[found.end] >= begins[found.end]))
-            for rows in Matches(self.recipe.choice.checked, stream, own, budget).tables():
+            for rows in shown(self.recipe.mode, self.recipe.choice.checked, stream, own, budget).tables():
                 yield from handed_back(self.recipe.rows(rows))
 
 

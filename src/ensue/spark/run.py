@@ -26,10 +26,11 @@ from ensue.logic.wall_clock import reads_wall_clock
 from ensue.logic.window import looks_back, peel_windows
 from ensue.plan import Window
 from ensue.plan.choice import Choice
-from ensue.results.matches import Matches
+from ensue.plan.mode import Mode
+from ensue.results.detections import shown
 from ensue.spark.batch import run_batch
 from ensue.spark.bucket_count import BucketCount
-from ensue.spark.chaining import is_behind_operator, with_event_time
+from ensue.spark.chaining import check_name, is_behind_operator, with_event_time
 from ensue.spark.frames import EventFrame, Frames, as_schema, check_stream, final_after, read_frames
 from ensue.spark.layout import Layout, batch_layout
 from ensue.spark.plain_columns import quoted
@@ -66,10 +67,14 @@ def run(
     memory: str | int | None = None,
     closed: bool = False,
     of_stream: OfStream = _AS_USUAL,
+    mode: Mode = Mode.ENUMERATE,
     **reading: Unpack[Reading],
 ) -> DataFrame:
-    """The matches as a lazy DataFrame, streaming if the events are. `closed` says that nothing follows a finite one."""
-    job = prepare(query, text, events, **reading)
+    """The matches as a lazy DataFrame, streaming if the events are. `closed` says that nothing follows a finite one.
+
+    In the mode UNION, one row for each end, with the events that took part in its matches.
+    """
+    job = prepare(query, text, events, mode, **reading)
     pipeline.warn(query, text)
     prepare_session(job.events.frame.sparkSession, streaming=job.events.streaming)
     if closed and job.events.streaming:
@@ -86,6 +91,7 @@ def run(
             "that with unbounded=True"
         )
     frame = job.events.frame
+    check_name(frame, of_stream.name)
     behind_operator = is_behind_operator(frame, job.events.time)
     after = final_after(job.events) if of_stream.alone else None
     processor = BucketProcessor(
@@ -117,6 +123,7 @@ class Job:
     layout: Layout
     attributes: list[str]  # the user's columns that are sent to Python
     zone: str  # in which the query sees times
+    mode: Mode
 
     @property
     def bounded(self) -> bool:
@@ -130,9 +137,10 @@ class Job:
         table = in_zone(self.events.schema, self.zone).empty_table()
         no_types = pa.chunked_array([], pa.string())
         nothing = EventStream(table, no_types, np.zeros(0, dtype=np.int64), None, table.column(self.events.time))
-        look_back = ItemLookBack(self.choice.checked)
-        matches = Matches(look_back.checked, look_back.extended(nothing), ComplexEvents.of(()))
-        schema = spark_schema(matches.to_arrow().schema)
+        checked = self.choice.checked
+        look_back = ItemLookBack(checked if self.mode is Mode.ENUMERATE else replace(checked, outputs=()))
+        matches = shown(self.mode, look_back.checked, look_back.extended(nothing), ComplexEvents.of(()))
+        schema = spark_schema(next(matches.tables()).schema)
         if not self.events.streaming:
             return schema
         return with_event_time(schema, told_later=deadline_of(self.choice.checked.query.pattern) is not None)
@@ -140,9 +148,8 @@ class Job:
     @cached_property
     def recipe(self) -> Recipe:
         depends_on = tuple(self._recorded().items()) if self.events.streaming else ()
-        return Recipe(
-            self.choice, self.events.tick, self.pushdown.given, arrow_schema(self.result), depends_on, self.zone
-        )
+        given, result = self.pushdown.given, arrow_schema(self.result)
+        return Recipe(self.choice, self.events.tick, given, result, depends_on, self.zone, mode=self.mode)
 
     def _recorded(self) -> dict[str, str]:
         """What the state of a stream depends on besides the query: how events are read, and what is sent to Python."""
@@ -153,6 +160,7 @@ class Job:
             "tie-break column": events.tiebreak or "",
             "columns sent to Python": str(self.streamed.schema.simpleString()),
             "conditions evaluated by Spark": str(self.pushdown.given),
+            **({} if self.mode is Mode.ENUMERATE else {"matches or detections": self.mode}),
         }
 
     @property
@@ -200,10 +208,13 @@ class Job:
         return columns
 
 
-def prepare(query: ast.Query, text: str, events: Frames, **reading: Unpack[Reading]) -> Job:
+def prepare(
+    query: ast.Query, text: str, events: Frames, mode: Mode = Mode.ENUMERATE, **reading: Unpack[Reading]
+) -> Job:
     """Makes all decisions, and raises all errors that can be found before a job runs."""
     check(query, text)
-    frames = read_frames(events, query.streams, attributes_used(query), **reading)
+    matches = mode is Mode.ENUMERATE  # what shows whole events needs all columns
+    frames = read_frames(events, query.streams, attributes_used(query) if matches else None, **reading)
     if frames.streaming:
         check_stream(frames)
     # Spark SQL shows times in the session's zone; nothing else may depend on it, so that it can change.
@@ -215,9 +226,9 @@ def prepare(query: ast.Query, text: str, events: Frames, **reading: Unpack[Readi
         choice = pipeline.prepare(query, text, schema, frames.tick, reading, tying=False)
     pushdown = _NOTHING
     if choice.plan is not None and choice.plan.absence is None:  # with a deadline every event matters: it advances time
-        pushdown = push_down(choice.plan, frames, schema, items_look_back=looks_back(*(query.items or ())))
-    attributes = _travelling(choice, pushdown, frames)
-    return Job(frames, choice, pushdown, batch_layout(choice, frames.tick), attributes, zone)
+        pushdown = push_down(choice.plan, frames, schema, items_look_back=matches and looks_back(*(query.items or ())))
+    attributes = _travelling(choice, pushdown, frames) if matches else list(frames.attributes)
+    return Job(frames, choice, pushdown, batch_layout(choice, frames.tick), attributes, zone, mode)
 
 
 def _travelling(choice: Choice, pushdown: Pushdown, events: EventFrame) -> list[str]:
