@@ -254,8 +254,8 @@ class Query:
         out. They are written out in two cases only: where whole matches are selected or checked (`explain` says so),
         and where the reference evaluates the query.
 
-        A Spark DataFrame gives a lazy DataFrame, streaming if the events are. It has no positions, so `took_part` has the
-        events themselves, with all columns of the DataFrame. The options are those of `run`.
+        A Spark DataFrame gives a lazy DataFrame, streaming if the events are. It has no positions, so `took_part` has
+        the events themselves, with all columns of the DataFrame. The options are those of `run`.
 
         >>> events = [{"time": k, "type": t} for k, t in enumerate("AABBC")]
         >>> query("SELECT * FROM S WHERE A ; B+ ; C WITHIN 4 EVENTS").detect(events, unit="s")

@@ -102,9 +102,10 @@ def found_by(case: Case, events: DataFrame, **options: Any) -> DataFrame:
     """The rows of the case on Spark; a detection shows the places of its events in place of the events."""
     query = ensue.query(case.text)
     if not case.detects:
-        return query.run(events, **case.options, **options)
-    rows = query.detect(events, **case.options, **options)
-    return rows.withColumn("took_part", F.transform("took_part", lambda event: event.getField(NTH)))
+        rows: DataFrame = query.run(events, **case.options, **options)
+        return rows
+    found: DataFrame = query.detect(events, **case.options, **options)
+    return found.withColumn("took_part", F.transform("took_part", lambda event: event.getField(NTH)))
 
 
 def case_of(name: str, text: str, events: Any, **options: Any) -> Case:

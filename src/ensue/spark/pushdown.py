@@ -18,8 +18,8 @@ from ensue.automata.predicates import Guard, Predicate, Test, TypeIs, print_guar
 from ensue.data.schema import Schema
 from ensue.language import ast
 from ensue.plan import Plan
+from ensue.spark.conditions_in_sql import as_condition
 from ensue.spark.frames import EventFrame
-from ensue.spark.sql_expressions import as_condition
 
 
 @dataclass(frozen=True)
