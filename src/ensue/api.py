@@ -156,6 +156,7 @@ class Query:
         evaluation
           filters       each concerns one event
           windows       [<= 5 s]
+          late          a late event only adds matches
           engine        automaton: constant time per event, plus the size of the matches
         formula
           as written  A AS x ; B+ WITHIN 5 s

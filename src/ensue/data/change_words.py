@@ -21,12 +21,16 @@ def signs_of(table: pa.Table, column: str) -> npt.NDArray[np.int64]:
     """
     if column not in table.column_names:
         hint = did_you_mean(column, table.column_names) or f"the columns are {listed(table.column_names)}"
-        raise DataError(f"there is no column '{column}' that says what a row changes: {hint}\n  name it with changes='...'")
+        raise DataError(
+            f"there is no column '{column}' that says what a row changes: {hint}\n  name it with changes='...'"
+        )
     try:
         encoded = one_chunk(table.column(column).cast(pa.string())).dictionary_encode()
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         type_ = table.column(column).type
-        raise DataError(f"the column '{column}' says what a row changes, and is of type {type_}, not of strings") from None
+        raise DataError(
+            f"the column '{column}' says what a row changes, and is of type {type_}, not of strings"
+        ) from None
     words = encoded.dictionary.to_pylist()
     known = np.array([SIGNS.get(word, 0) for word in words] + [0], dtype=np.int64)
     signs: npt.NDArray[np.int64] = known[encoded.indices.fill_null(len(words)).to_numpy(zero_copy_only=False)]

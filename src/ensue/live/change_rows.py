@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from ensue.data.events import integers
 from ensue.errors import EngineError
 from ensue.kernels.value_hashes import Hashes
 from ensue.live.match_ids import ids_of, not_in_both
 from ensue.live.revision import MatchChanges
 from ensue.live.row_hashes import hex_texts
-from ensue.data.events import integers
 from ensue.results.changes import CHANGE, DELETE, INSERT, MATCH
 from ensue.results.matches import Matches
 
@@ -33,7 +33,9 @@ def check_names(names: list[str]) -> None:
     """Refuses a query with a column that is named like one of those that changes have."""
     for name in (CHANGE, MATCH):
         if name in names:
-            raise EngineError(f"a column of the result is named '{name}', as a column of each change is: name it AS something else")
+            raise EngineError(
+                f"a column of the result is named '{name}', as a column of each change is: name it AS something else"
+            )
 
 
 def _with_ids(matches: list[Matches], empty: pa.Table) -> tuple[pa.Table, Hashes]:

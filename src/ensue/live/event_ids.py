@@ -65,5 +65,3 @@ def plain_columns(table: pa.Table) -> pa.Table:
         if pa.types.is_dictionary(field.type):
             table = table.set_column(i, field.name, table.column(i).cast(field.type.value_type))
     return table
-
-

@@ -41,7 +41,9 @@ class LiveOptions:
             if getattr(self, option) not in (None, ALL):
                 self.length(option)
         if self.reading.get("time", "time") is None:
-            raise DataError("a live query puts events in the order of their times: name the time column with time='...'")
+            raise DataError(
+                "a live query puts events in the order of their times: name the time column with time='...'"
+            )
 
     def length(self, option: str) -> ast.Bound | None:
         """The duration that an option gives; None if it gives none."""

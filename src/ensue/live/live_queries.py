@@ -1,4 +1,4 @@
-"""Live queries over events in memory: events are pushed as they come, and each step gives the changes of the matches."""
+"""Live queries over events in memory: events are pushed as they come, and each step gives changes of the matches."""
 
 from __future__ import annotations
 
@@ -102,7 +102,9 @@ class LiveQueries:
     @property
     def _started(self) -> Shape:
         if self._shape is None:
-            raise EngineError("the columns of the events are not known yet: push events first, of which there may be none")
+            raise EngineError(
+                "the columns of the events are not known yet: push events first, of which there may be none"
+            )
         return self._shape
 
     def _start(self, shape: Shape) -> None:

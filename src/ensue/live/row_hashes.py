@@ -151,6 +151,8 @@ _HEX = np.frombuffer(b"".join(b"%02x" % byte for byte in range(256)), dtype=np.u
 
 def hex_texts(hashes: Hashes) -> pa.Array:
     """Each hash as a text of 32 digits, the same on every machine."""
-    data = np.ascontiguousarray(_HEX[np.ascontiguousarray(hashes.astype(">u8")).view(np.uint8).reshape(len(hashes), 16)])
+    data = np.ascontiguousarray(
+        _HEX[np.ascontiguousarray(hashes.astype(">u8")).view(np.uint8).reshape(len(hashes), 16)]
+    )
     offsets = np.arange(len(hashes) + 1, dtype=np.int32) * 32
     return pa.Array.from_buffers(pa.string(), len(hashes), [None, pa.py_buffer(offsets), pa.py_buffer(data)])

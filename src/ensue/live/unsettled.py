@@ -155,10 +155,10 @@ class Unsettled:
         order = self._order(new.events)
         new, arrived = new.at(order), came + rows[order]
         times = new.events.times
-        side = "right" if self.tiebreak is None else "left"  # a tie-break may order it before events of its time
-        first = int(np.searchsorted(self.times, times[0], side=side))
         # Equal events have one time, so those before the first one's are equal to none of these.
         equals = int(np.searchsorted(self.times, times[0], side="left"))
+        # A tie-break may order an event before those of its time.
+        first = self.up_to(int(times[0])) if self.tiebreak is None else equals
         numbered = numbered_among_equals(new.ids, self.ids[equals:])
         events = replace(new.events, table=with_ids(new.events.table, numbered), ticks=times)
         if self.events is None:
