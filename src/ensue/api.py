@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, TypeVar, Un
 import pyarrow as pa
 
 from ensue import pipeline
+from ensue.corrections.live_options import LiveOptions
 from ensue.data.schema import Schema
 from ensue.data.sources import is_spark
 from ensue.errors import DataError, EngineError
@@ -17,8 +18,6 @@ from ensue.language.builder import Select
 from ensue.language.own import Own
 from ensue.language.parser import decode, parse_query
 from ensue.language.printer import print_query
-from ensue.live.live_options import LiveOptions
-from ensue.live.live_queries import Live, LiveQueries
 from ensue.logic.check import check
 from ensue.logic.never import warnings_of
 from ensue.own.registry import bound
@@ -28,6 +27,8 @@ from ensue.results.matches import Matches
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+    from ensue.corrections.live_queries import Live, LiveQueries
 
 
 class SparkFrame(Protocol):
@@ -305,7 +306,9 @@ class Query:
         >>> live.push([{"time": 3, "type": "A", "v": 7}]).to_arrow().column("change").to_pylist()
         ['insert']
         """
-        return _live(Live(self, _live_options(options)), options)
+        from ensue.corrections.live_queries import Live  # numba is loaded where it is used
+
+        return _gone_on(Live(self, _live_options(options)), options)
 
     def late(
         self,
@@ -376,13 +379,16 @@ def live(queries: Mapping[str, Query], **options: Unpack[LiveArguments]) -> Live
 
     Each step returns the changes of each query, by its name. Queries can be added and removed in between.
     """
-    return _live(LiveQueries(queries, _live_options(options)), options)
+    from ensue.corrections.live_queries import LiveQueries  # numba is loaded where it is used
+
+    return _gone_on(LiveQueries(queries, _live_options(options)), options)
 
 
-L = TypeVar("L", Live, LiveQueries)
+L = TypeVar("L", bound="Live | LiveQueries")
 
 
-def _live(made: L, options: LiveArguments) -> L:
+def _gone_on(made: L, options: LiveArguments) -> L:
+    """From a saved state, where one is given."""
     state = options.get("state")
     if state is not None:
         made.load(state)

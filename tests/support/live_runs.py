@@ -11,10 +11,10 @@ import pyarrow as pa
 from strategies import EVENT_SCHEMA, random_following_query, random_query, random_selecting_query, random_stream
 
 import ensue
+from ensue.corrections.live_queries import Live
 from ensue.data.events import read_events
 from ensue.language import ast
 from ensue.language.printer import print_query
-from ensue.live.live_queries import Live
 from ensue.logic.check import check
 from ensue.logic.late_events import only_adds
 from ensue.plan.choice import choose

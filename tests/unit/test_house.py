@@ -107,7 +107,7 @@ ROOMS = (
     "row_patterns",
     "explain",
     "pipeline",
-    "live",
+    "corrections",
     "api",
     "algebra",
     "spark",

@@ -23,6 +23,7 @@ class _Table(Rows):
         return len(self._table)
 
     def to_arrow(self) -> pa.Table:
+        """All rows."""
         return self._table
 
     def _head(self) -> pa.Table:

@@ -9,6 +9,13 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from ensue import pipeline
+from ensue.corrections.arrival_reader import ArrivalReader, Shape
+from ensue.corrections.change_rows import check_names, rows_of_changes
+from ensue.corrections.current_answer import CurrentAnswer
+from ensue.corrections.event_ids import HIGH, LOW
+from ensue.corrections.live_options import ALL, LiveOptions
+from ensue.corrections.live_stream import LiveStream, Step
+from ensue.corrections.revision import MatchChanges, Revision
 from ensue.data.budget import Budget, Large
 from ensue.data.complex_events import ComplexEvents
 from ensue.data.envelope import Parts, check_made_by, prefixed, sealed, unprefixed, unsealed
@@ -16,13 +23,6 @@ from ensue.data.schema import Schema
 from ensue.engines.item_lookback import ItemLookBack
 from ensue.errors import EngineError, did_you_mean, listed
 from ensue.language import ast
-from ensue.live.arrival_reader import ArrivalReader, Shape
-from ensue.live.change_rows import check_names, rows_of_changes
-from ensue.live.current_answer import CurrentAnswer
-from ensue.live.event_ids import HIGH, LOW
-from ensue.live.live_options import ALL, LiveOptions
-from ensue.live.live_stream import LiveStream, Step
-from ensue.live.revision import MatchChanges, Revision
 from ensue.logic.check import check
 from ensue.logic.memory_advice import advice_for
 from ensue.logic.outputs import attributes_used

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from ensue.corrections.match_ids import ids_of, not_in_both
+from ensue.corrections.revision import MatchChanges
+from ensue.corrections.row_hashes import hex_texts
 from ensue.data.events import integers
 from ensue.errors import EngineError
 from ensue.kernels.value_hashes import Hashes
-from ensue.live.match_ids import ids_of, not_in_both
-from ensue.live.revision import MatchChanges
-from ensue.live.row_hashes import hex_texts
 from ensue.results.changes import CHANGE, DELETE, INSERT, MATCH
 from ensue.results.matches import Matches
 

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
+from ensue.corrections.row_hashes import as_columns, hashes_of_rows, of_columns
 from ensue.data.events import EventStream
 from ensue.errors import DataError, did_you_mean, listed
 from ensue.kernels.value_hashes import Hashes, mix_words
-from ensue.live.row_hashes import as_columns, hashes_of_rows, of_columns
 
 #: The columns of an event that hold its identity, beside those of the user.
 LOW, HIGH = "\0id low", "\0id high"

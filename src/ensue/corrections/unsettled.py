@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ensue.corrections.event_ids import numbered_among_equals, with_ids
 from ensue.data.envelope import Parts
 from ensue.data.events import EventStream, integers, joined, one_chunk
 from ensue.data.stored_stream import restored, stored
 from ensue.kernels.cancelling import remaining
 from ensue.kernels.value_hashes import Hashes
-from ensue.live.event_ids import numbered_among_equals, with_ids
 
 Integers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ensue.corrections.event_ids import ids_of_content, plain_columns
+from ensue.corrections.live_options import LiveOptions
+from ensue.corrections.unsettled import Arrivals
 from ensue.data.change_words import signs_of
 from ensue.data.events import EventStream, as_integers, one_chunk, read_arrived
 from ensue.errors import DataError, listed
-from ensue.live.event_ids import ids_of_content, plain_columns
-from ensue.live.live_options import LiveOptions
-from ensue.live.unsettled import Arrivals
 
 _TIME = "\0time"
 

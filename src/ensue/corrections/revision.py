@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from ensue.corrections.match_ids import difference
+from ensue.corrections.unsettled import NO_TIME, Unsettled
 from ensue.data.budget import Budget, Large
 from ensue.data.envelope import Parts
-from ensue.live.match_ids import difference
-from ensue.live.unsettled import NO_TIME, Unsettled
 from ensue.results.matches import Matches
 from ensue.results.running_query import RunningQuery
 

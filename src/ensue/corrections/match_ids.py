@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ensue.corrections.event_ids import ids_in
+from ensue.corrections.row_hashes import hashes_of_rows
 from ensue.data.events import integers
 from ensue.kernels.value_hashes import Hashes, Words, mix_marked, mix_words, new_hashes
-from ensue.live.event_ids import ids_in
-from ensue.live.row_hashes import hashes_of_rows
 from ensue.results.matches import Matches
 
 Mask = npt.NDArray[np.bool_]

@@ -6,10 +6,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ensue.corrections.unsettled import NO_TIME
 from ensue.data.budget import Budget, Large
 from ensue.data.envelope import Parts
 from ensue.data.events import as_integers, integers, one_chunk
-from ensue.live.unsettled import NO_TIME
 from ensue.results.changes import CHANGE, INSERT, MATCH
 
 #: Changes are added up when there are so many, and more than matches.

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ensue.corrections.revision import MatchChanges, Revision
+from ensue.corrections.unsettled import NO_TIME, Arrivals, Unsettled
 from ensue.data.envelope import Parts, prefixed, unprefixed
-from ensue.live.revision import MatchChanges, Revision
-from ensue.live.unsettled import NO_TIME, Arrivals, Unsettled
 from ensue.results.matches import Matches
 
 
