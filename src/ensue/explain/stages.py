@@ -121,7 +121,7 @@ def _variables(pattern: ast.Pattern) -> list[str]:
 
 def _columns(checked: Checked) -> list[str]:
     keys = [k.attribute for k in checked.query.partition]
-    return [", ".join([*keys, "start_time", "end_time", *(o.name for o in checked.outputs)])]
+    return [", ".join([*keys, "start_time", "end_time", *(o.name for o in checked.outputs if not o.hidden)])]
 
 
 def _properties(fragment: Fragment) -> list[str]:

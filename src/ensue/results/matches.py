@@ -189,7 +189,7 @@ class Matches(Rows):
             **{k: partial(self._at_end, table.column(k)) for k in keys},
             "start_time": lambda: values_at(times, self.start),
             "end_time": partial(self._at_end, times),
-            **{o.name: partial(self._column, o) for o in self._checked.outputs},
+            **{o.name: partial(self._column, o) for o in self._checked.outputs if not o.hidden},
         }
         if len(self) < MANY:
             return pa.table({name: make() for name, make in made.items()})
