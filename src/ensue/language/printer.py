@@ -53,14 +53,14 @@ def print_query(query: ast.Query) -> str:
     if query.consume is not ast.Consume.NONE:
         lines.append(f"CONSUME BY {query.consume}")
     if query.order:
-        lines.append(f"ORDER BY {', '.join(map(_sort_key, query.order))}")
+        lines.append(f"ORDER BY {', '.join(map(print_sort_key, query.order))}")
     if query.limit is not None:
         per = "" if query.per is ast.Per.RESULT else f" PER {query.per}"
         lines.append(f"LIMIT {query.limit}{per}")
     return "\n".join(lines)
 
 
-def _sort_key(key: ast.SortKey) -> str:
+def print_sort_key(key: ast.SortKey) -> str:
     direction = " DESC" if key.descending else ""
     nulls = "" if key.nulls_first == key.descending else f" NULLS {'FIRST' if key.nulls_first else 'LAST'}"
     return f"{print_expression(key.expression)}{direction}{nulls}"

@@ -47,6 +47,11 @@ def all_shown(columns: tuple[Output, ...]) -> tuple[Output, ...]:
     return tuple(replace(c, hidden=False) for c in columns)
 
 
+def only_sorting(columns: tuple[Output, ...]) -> frozenset[str]:
+    """The names of the columns that `with_sort_columns` has added."""
+    return frozenset(c.name for c in columns if c.name.startswith(_HIDDEN))
+
+
 def sort_expression(key: ast.SortKey, query: ast.Query, columns: tuple[Output, ...]) -> ast.Expression | None:
     """What a key is worth, where it is no column of the result; in it, names of items stand for their expressions."""
     if _column_of(key.expression, query, columns) is not None:

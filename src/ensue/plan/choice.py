@@ -95,12 +95,13 @@ def choose(checked: Checked, engine: str = "auto", *, tying: bool = True) -> Cho
     if engine == "reference":
         return Choice(checked, checked, None, "it was asked for")  # the meaning as it is written, with no rewriting
     steps = rewrite(checked, RULES if tying else UNTIED)
+    evaluated = _tied(checked) if tying else checked
     try:
-        return Choice(checked, _tied(checked), plan_query(steps[-1].parts), "", steps)
+        return Choice(checked, evaluated, plan_query(steps[-1].parts), "", steps)
     except QueryError as e:
         if engine == "automaton" or any(p.kind is not ProblemKind.UNSUPPORTED for p in e.problems):
             raise
-        return Choice(checked, _tied(checked), None, e.problems[0].message)
+        return Choice(checked, evaluated, None, e.problems[0].message)
 
 
 def _tied(checked: Checked) -> Checked:
