@@ -30,7 +30,9 @@ import pytest
 import ensue
 from ensue import Matches
 
-KEYS = set("name why query types events options expected columns expected_rows ordered_rows expected_count_by_end".split())
+KEYS = set(
+    "name why query types events options expected columns expected_rows ordered_rows expected_count_by_end".split()
+)
 
 
 CASES = [
@@ -52,7 +54,9 @@ def test_case(case: dict[str, Any], engine: str) -> None:
     else:
         assert sorted(found) == sorted(expected)
     in_order = "ORDER BY" not in case["query"]
-    assert not in_order or matches.end.tolist() == sorted(matches.end.tolist()), "reported as soon as the last event has arrived"
+    assert not in_order or matches.end.tolist() == sorted(matches.end.tolist()), (
+        "reported as soon as the last event has arrived"
+    )
     result = matches.to_arrow()
     if "columns" in case:
         assert result.column_names == case["columns"].split()

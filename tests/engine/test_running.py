@@ -141,7 +141,9 @@ def test_a_match_longer_than_the_output_and_the_stack():
     table = pa.table({"time": pa.array(np.arange(100_002)), "type": pa.array(["B"] * 100_001 + ["C"])})
     plan, stream, _ = prepared("SELECT * FROM S WHERE B:{100000} : C", table)
     assert plan is None  # too large an automaton
-    plan, stream, _ = prepared("SELECT LAST * FROM S WHERE B:+ ; C WITHIN 200000 EVENTS LIMIT 1 PER END", table.slice(99_000))
+    plan, stream, _ = prepared(
+        "SELECT LAST * FROM S WHERE B:+ ; C WITHIN 200000 EVENTS LIMIT 1 PER END", table.slice(99_000)
+    )
     found = run_plan(plan, stream)
     assert len(found) == 1
     assert found.marked == 1002

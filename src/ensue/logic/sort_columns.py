@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from ensue.data.schema import ValueType
 from ensue.errors import Problem, did_you_mean, listed
 from ensue.language import ast
 from ensue.language.printer import print_expression
@@ -93,9 +92,7 @@ def sort_problems(query: ast.Query, columns: tuple[Output, ...]) -> Iterator[Pro
             yield from _expression_problems(key, e, query, columns)
 
 
-def unordered(
-    query: ast.Query, order: tuple[SortColumn, ...], columns: tuple[Output, ...]
-) -> Iterator[Problem]:
+def unordered(query: ast.Query, order: tuple[SortColumn, ...], columns: tuple[Output, ...]) -> Iterator[Problem]:
     """The keys whose values have no order."""
     named = {c.name: c for c in columns}
     for key, by in zip(query.order, order, strict=True):

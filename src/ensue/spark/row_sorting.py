@@ -16,7 +16,7 @@ from ensue.spark.plain_columns import quoted
 
 
 def with_sorting_columns(choice: Choice) -> Choice:
-    """The query with the columns that only sort among those of its rows: the tasks make them, and Spark sorts by them."""
+    """The query with what only sorts among its columns: the tasks make them, and Spark sorts by them."""
     if not choice.checked.order:
         return choice
     return replace(choice, checked=replace(choice.checked, outputs=all_shown(choice.checked.outputs)))

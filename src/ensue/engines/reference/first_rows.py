@@ -18,7 +18,7 @@ def in_order(checked: Checked, events: Events, found: list[ComplexEvent]) -> lis
     rows = list(found)
     for by in reversed(checked.order):
         values = {c: _value(by, checked, events, c) for c in rows}
-        rows.sort(key=lambda c: _rank(values[c], by), reverse=by.descending)  # noqa: B023 - it is sorted at once
+        rows.sort(key=lambda c: _rank(values[c], by), reverse=by.descending)
     return rows
 
 
