@@ -23,8 +23,8 @@ from ensue.language import ast
 from ensue.language.ast import COUNT_DISTINCT
 from ensue.language.parser import parse_interval
 from ensue.logic.classify import conjunction
-from ensue.logic.functions import AGGREGATES, OF_NUMBERS
 from ensue.logic.first import NoFirst, first
+from ensue.logic.functions import AGGREGATES, OF_NUMBERS
 from ensue.logic.scope import bindings, has_rounds, singles
 from ensue.rewrite.bottom_up import bottom_up
 
