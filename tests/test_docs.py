@@ -22,8 +22,8 @@ import pytest
 from command_line import run_here, run_in_a_process
 
 import ensue
-from ensue.language.parser import parse_expression, parse_pattern
 from ensue.language.ast import COUNT_DISTINCT
+from ensue.language.parser import parse_expression, parse_pattern
 from ensue.logic.functions import AGGREGATES, FUNCTIONS, SPECIAL
 
 ROOT = Path(__file__).parent.parent
