@@ -66,6 +66,7 @@ _RULES: tuple[_Rule, ...] = (
         ),
         (r"¶OFFSET\b", "LIMIT takes one number"),
         (r"¶(?:FETCH|TOP)\b", "write LIMIT 5"),
+        (r"\bORDER\s+¶\w", "write ORDER BY x.v"),
         (r"^¶(?:EXPLAIN|DESCRIBE)\b", "write query.explain() in Python, or ensue explain in a shell"),
         (r"^¶(?:INSERT|CREATE|WITH|PATTERN|SEQ|EVERY|ON)\b", _SELECT_FIRST),
     ),
@@ -197,7 +198,7 @@ _OTHERWISE: tuple[_Rule, ...] = (
     *_rules(
         _PATTERN,
         (
-            r"\b(?!ORDER\b)([A-Z]\w*)\s+¶(?!ORDER\b)([a-z_]\w*)",
+            r"([A-Z]\w*)\s+¶(?!ORDER\b)([a-z_]\w*)",
             r"write \1 AS \2 to name the event, \1 ; \2 for one after the other",
         ),
         (r"[\w`)](?:[+?]|:\+|\})?\s+¶(?!ORDER\b)[\w`(]", _SEQUENCE),
