@@ -496,6 +496,7 @@ class Query(Node):
     partition: tuple[PartitionKey, ...] = ()
     consume: Consume = Consume.NONE
     limit: int | None = None
+    expect: Pattern | None = None  # what the user says of the stream; it changes no result
     #: The spans of parts that are not nodes: "items", "stream 0", "LIMIT".
     places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
 

@@ -442,6 +442,7 @@ class Select:
     keys: tuple[str, ...] = ()
     policy: ast.Consume = ast.Consume.NONE
     most: int | None = None
+    expected: Pat | None = None
 
     def from_(self, *streams: str) -> Select:
         """`FROM s, t`"""
@@ -467,6 +468,10 @@ class Select:
         """`LIMIT n`"""
         return dataclasses.replace(self, most=most)
 
+    def expecting(self, pattern: Pat) -> Select:
+        """`EXPECT (p)`: every beginning of the stream is one of a stream that `p` spans"""
+        return dataclasses.replace(self, expected=pattern)
+
     def build(self) -> ast.Query:
         """Returns the AST, printed and parsed once, so that every node has a span in a readable text."""
         if self.pattern is None or not self.streams:
@@ -479,6 +484,7 @@ class Select:
             partition=tuple(map(ast.PartitionKey, self.keys)),
             consume=self.policy,
             limit=self.most,
+            expect=None if self.expected is None else self.expected.node,
         )
         return parse_query(print_query(query))
 

@@ -54,6 +54,8 @@ def print_query(query: ast.Query) -> str:
         lines.append(f"CONSUME BY {query.consume}")
     if query.limit is not None:
         lines.append(f"LIMIT {query.limit}")
+    if query.expect is not None:
+        lines.append(f"EXPECT ({print_pattern(query.expect)})")
     return "\n".join(lines)
 
 

@@ -41,6 +41,7 @@ class QueryRules(Transformer_NonRecursive):  # type: ignore[type-arg]
             partition=tuple(ast.PartitionKey(n, span=s) for n, s in found.get("PARTITION BY", ())),
             consume=found.get("CONSUME BY", ast.Consume.NONE),
             limit=found.get("LIMIT"),
+            expect=found.get("EXPECT"),
             places=places,
             span=span_of(meta),
         )
@@ -72,6 +73,9 @@ class QueryRules(Transformer_NonRecursive):  # type: ignore[type-arg]
 
     def limit(self, meta: Meta, _l: Token, count: Token) -> Anything:
         return "LIMIT", span_of(meta), whole_number(count), ()
+
+    def expect(self, meta: Meta, _e: Token, pattern: ast.Pattern) -> Anything:
+        return "EXPECT", span_of(meta), pattern, ()
 
     def late_filter(self, _meta: Meta, clause: Anything, _f: Token, condition: ast.Expression) -> Anything:
         name, span, value, suffixes = clause
