@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ensue.language import ast
+from ensue.language.parser import parse_expression
 from ensue.language.printer import print_expression
 from ensue.logic.orders import OPPOSITE
 from ensue.logic.window import steps_back
@@ -147,6 +148,24 @@ def _operand(e: ast.Expression) -> Operand:
         case ast.DurationLiteral():
             return Fixed(int(e.duration.nanoseconds()))
     return Value(print_expression(e), made=True)
+
+
+def made_of(text: str) -> tuple[Value, ...]:
+    """The values of which arithmetic is made: it is missing where one of them is. None for what else is computed."""
+    e = parse_expression(text)
+    arithmetic = ast.Binary | ast.Unary | ast.Literal | ast.DurationLiteral
+    found: list[Value] = []
+    waiting = [e]
+    while waiting:
+        part = waiting.pop()
+        operand = _operand(part)
+        if isinstance(operand, Value) and not operand.made:
+            found.append(operand)
+        elif isinstance(part, arithmetic) and getattr(part, "operator", "+") in ("+", "-", "*"):
+            waiting += [p for p in ast.children(part) if isinstance(p, ast.Expression)]
+        else:
+            return ()
+    return tuple(dict.fromkeys(found))
 
 
 def atoms_of(c: Condition) -> Iterator[Atom]:

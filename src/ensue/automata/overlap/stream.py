@@ -13,7 +13,19 @@ from functools import cached_property
 from typing import NamedTuple
 
 from ensue.automata.build.expect import Expectation
-from ensue.automata.overlap.conditions import Atom, Condition, Truth, Undecided, atoms_of, condition_of, truth_of
+from ensue.automata.overlap.conditions import (
+    Atom,
+    Condition,
+    IsMissing,
+    Operand,
+    Truth,
+    Undecided,
+    Value,
+    atoms_of,
+    condition_of,
+    made_of,
+    truth_of,
+)
 from ensue.automata.overlap.values import Memory, Next, groups_of
 from ensue.automata.predicates import (
     CameBefore,
@@ -73,6 +85,8 @@ class Streams:
         }
         self._conditions |= {p: Undecided(str(p)) for p in everything if isinstance(p, CameBefore)}
         atoms = list(dict.fromkeys(a for c in self._conditions.values() for a in atoms_of(c)))
+        self._parts = {name: made_of(name) for g in groups_of(atoms) for name, made in g.names if made}
+        atoms += [IsMissing(v) for parts in self._parts.values() for v in parts]
         self._undecided = [a for a in atoms if isinstance(a, Undecided)]
         self.groups = groups_of(atoms)
         self._letters: dict[Memories, list[Letter]] = {}
@@ -123,6 +137,8 @@ class Streams:
         found: dict[tuple[frozenset[Predicate], Memories], Letter] = {}
         for type_, *rest in itertools.product(types, *choices, *unknown):
             nexts, said = tuple(rest[: len(choices)]), rest[len(choices) :]
+            if self._parts and self._is_made_of_missing(memories, nexts):
+                continue
             true = self._true(type_, nexts, said)
             after = tuple(n.after for n in nexts)
             if (true, after) not in found:
@@ -131,6 +147,16 @@ class Streams:
         if len(found) > MOST_LETTERS:
             raise TooMany
         return list(found.values())
+
+    def _is_made_of_missing(self, memories: Memories, nexts: tuple[Next, ...]) -> bool:
+        """Whether something would be computed from a value that is missing."""
+        places: dict[Operand, float | None] = {}
+        for group, memory, chosen in zip(self.groups, memories, nexts, strict=True):
+            places |= group.places(memory, chosen.placement)
+        return any(
+            places[Value(name, made=True)] is not None and any(places[v] is None for v in parts)
+            for name, parts in self._parts.items()
+        )
 
     def _true(self, type_: str | None, nexts: tuple[Next, ...], said: Iterable[Truth]) -> frozenset[Predicate]:
         known: dict[Atom, Truth] = dict(zip(self._undecided, said, strict=True))

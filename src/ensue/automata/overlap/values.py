@@ -56,6 +56,11 @@ class Group:
         """Whether there are no values but the constants: FALSE and TRUE."""
         return any(isinstance(c, bool) for c in self.constants)
 
+    @property
+    def ordered(self) -> bool:
+        """Whether the order of the values matters; else only which of them are missing."""
+        return any(isinstance(a, Compares) for a in self.atoms)
+
     @cached_property
     def remembered(self) -> list[Value]:
         """The values of earlier events, as the next event sees them."""
@@ -88,11 +93,16 @@ class Group:
         name, made = self.names[len(so_far)]
         is_time = name == TIME and not made
         least = dict(zip(self.remembered, memory[0], strict=True)).get(Value(TIME, 1)) if is_time else None
-        for place in [*known] if self.only_constants else _around(known):
+        for place in self._possible(known):
             if least is None or place >= least:
                 yield from self._placed(memory, sorted({*known, place}), (*so_far, place))
         if not is_time:
             yield from self._placed(memory, known, (*so_far, None))
+
+    def _possible(self, known: Sequence[float]) -> Iterable[float]:
+        if not self.ordered:
+            return (0,)
+        return known if self.only_constants else _around(known)
 
     def places(self, memory: Memory, placement: Placement) -> dict[Operand, float | None]:
         """Where everything lies when the next event has come."""
