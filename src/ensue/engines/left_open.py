@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from ensue.automata.overlap.concrete import TYPE, Event, events_of
-from ensue.automata.overlap.open_windows import Rounds
+from ensue.automata.overlap.finite_ambiguity import Rounds
 from ensue.automata.overlap.stream import Streams
 from ensue.automata.overlap.values import TIME
 from ensue.data.events import EventStream

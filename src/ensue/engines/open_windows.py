@@ -1,4 +1,4 @@
-"""How many windows of a query can be open at once, as it is told: proven, shown by events that were run, or not known."""
+"""How many windows of a query can be open at once: proven, shown by events that were run, or not known."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ensue.automata.overlap import Overlap, overlap
-from ensue.automata.overlap.open_windows import Rounds
+from ensue.automata.overlap.finite_ambiguity import Rounds
 from ensue.engines.left_open import ROUNDS, left_open
 from ensue.logic.window import Window
 from ensue.plan.choice import Choice

@@ -1,8 +1,9 @@
-"""What `explain` says of windows: how many can be open at once, and the pairs of expressions that a formula stands for."""
+"""What `explain` says of windows: how many can be open at once, and the pairs that a formula stands for."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
 from ensue.automata.mso import compiled
 from ensue.automata.mso.pairs import pairs_of, print_pair
@@ -46,7 +47,7 @@ def window_lines(choice: Choice) -> list[str]:
     if choice.expectation.never:
         return [*lines, "with EXPECT   no stream is as EXPECT says: every event is unexpected"]
     if not choice.own_keys:
-        return [*lines, f"with EXPECT   the same: it speaks of other streams than those of each {', '.join(choice.keys)}"]
+        return [*lines, "with EXPECT   the same: it does not speak of the events of each key by themselves"]
     return [*lines, f"with EXPECT   {_said(open_windows(choice), choice)}{keys}"]
 
 
@@ -81,9 +82,7 @@ def word(letters: Sequence[Letter]) -> str:
 
 def _event(letter: Letter) -> str:
     said = sorted((p.expression for p in letter.true if isinstance(p, Test)), key=print_expression)
-    tests = [
-        f"({print_expression(e)})" if len(said) > 1 and isinstance(e, ast.Binary) and e.operator == "OR" else print_expression(e)
-        for e in said
-    ]
     kind = "ANY" if letter.type is None else print_name(letter.type)
-    return f"{kind}[{' AND '.join(tests)}]" if tests else kind
+    if not said:
+        return kind
+    return f"{kind}[{print_expression(reduce(lambda a, b: ast.Binary('AND', a, b), said))}]"

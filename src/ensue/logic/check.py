@@ -77,7 +77,7 @@ def _type_conditions(p: ast.Pattern, typing: Typing) -> None:
 
 
 def _shape_problems(pattern: ast.Pattern, *, of_stream: bool = False) -> Iterator[Problem]:
-    """The problems of a pattern; one `of_stream` says what a whole stream is, so it may be a step that can be skipped."""
+    """The problems of a pattern; one `of_stream` says what a whole stream is, so it may have no event."""
     yield from _optional_problems(pattern, _alternatives(pattern) if of_stream else [])
     yield from _absence_problems(pattern)
     yield from _next_problems(pattern)

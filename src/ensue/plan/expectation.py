@@ -1,7 +1,7 @@
 """What EXPECT says of a stream, and the plan whose matches are the events that break it.
 
-Such a plan is run beside that of the query, over the same events, so it needs no code of its own: its state is saved, and
-its keys are numbered, as any other plan's are.
+Such a plan is run beside that of the query, over the same events, so it needs no code of its own: its state is saved,
+and its keys are numbered, as any other plan's are.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ def expectation_of(checked: Checked) -> Expectation | None:
     except Unsupported as e:
         span = expected.span if e.part is None else e.part.span
         hint = "EXPECT takes conditions on one event, with PREV, in any order; leave the rest out"
-        raise QueryError(checked.text, [Problem(ProblemKind.UNSUPPORTED, f"no machine tells {e.what}", span, hint)]) from None
+        raise QueryError(
+            checked.text, [Problem(ProblemKind.UNSUPPORTED, f"no machine tells {e.what}", span, hint)]
+        ) from None
 
 
 def plan_of(expectation: Expectation, checked: Checked) -> Plan:

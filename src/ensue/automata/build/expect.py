@@ -1,8 +1,8 @@
 """`EXPECT (p)`: which events break what the user says of a stream.
 
-A stream is as expected while it can still go on to one that `p` spans. As behind AFTER, a deterministic machine reads it
-from its first event on. An event after which no run of `p` could end any more is unexpected; the machine passes over it,
-so that what follows is judged as if it had not come.
+A stream is as expected while it can still go on to one that `p` spans. As behind AFTER, a deterministic machine reads
+it from its first event on. An event after which no run of `p` could end any more is unexpected; the machine passes over
+it, so that what follows is judged as if it had not come.
 """
 
 from __future__ import annotations

@@ -66,9 +66,7 @@ class _Differences:
         self.at_least(_ORIGIN, number, -value, strict=False)
         return number
 
-    def at_least(
-        self, larger: int | None, smaller: int | None, by: Fraction = Fraction(0), *, strict: bool
-    ) -> None:
+    def at_least(self, larger: int | None, smaller: int | None, by: Fraction = Fraction(0), *, strict: bool) -> None:
         assert larger is not None
         assert smaller is not None
         self.said.append((larger, smaller, by, strict))
@@ -130,7 +128,7 @@ class _Placed:
         return number
 
     def relate(self, rows: list[dict[str, int | None]], k: int, placement: Placement) -> bool:
-        """Says of a value that is made of others what its place among the constants says of these; False if it cannot."""
+        """Says of the parts of a computed value what its place among the constants says; False if it cannot."""
         for (name, made), place in zip(self.group.names, placement, strict=True):
             if made and place is not None and not self._made_of(name, place, rows, k):
                 return False

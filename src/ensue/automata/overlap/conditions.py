@@ -119,7 +119,7 @@ def _compared(left: Operand, operator: str, right: Operand) -> Condition:
         return Always(None)
     if isinstance(left.value, str) != isinstance(right.value, str):
         return Undecided(f"{left.value} {operator} {right.value}")
-    first, last = sorted((left.value, right.value))  # type: ignore[type-var]  # both are texts, or both numbers
+    first, last = sorted((left.value, right.value))  # both are texts, or both numbers
     places: dict[Operand, float | None] = {Fixed(first): 0, Fixed(last): 0 if first == last else 1}
     return Always(atom_truth(Compares(left, operator, right), places))
 

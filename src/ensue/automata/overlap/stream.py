@@ -1,12 +1,13 @@
 """All streams that can be, as a finite automaton: what is known of the events so far, and what the next one can be.
 
-A state has what is remembered of values, and the states of the machines beside the query. An event that EXPECT rules out
-is no next event.
+A state has what is remembered of values, and the states of the machines beside the query. An event that EXPECT rules
+out is no next event.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -111,7 +112,9 @@ class Streams:
                 found.append((letter, true, Situation(letter.after, machines)))
         return found
 
-    def _read(self, states: tuple[int, ...], true: frozenset[Predicate]) -> tuple[frozenset[Predicate], tuple[int, ...]]:
+    def _read(
+        self, states: tuple[int, ...], true: frozenset[Predicate]
+    ) -> tuple[frozenset[Predicate], tuple[int, ...]]:
         """What holds of an event once the machines have said what came before, and their states after it."""
         after = []
         for machine, state in zip(self.machines, states, strict=True):
@@ -128,15 +131,12 @@ class Streams:
     def _possible(self, memories: Memories) -> list[Letter]:
         choices = [list(g.following(m)) for g, m in zip(self.groups, memories, strict=True)]
         types: list[str | None] = [*(p.name for p in self._types), None]
-        unknown: list[list[Truth]] = [[True, False] for _ in self._undecided]
-        size = len(types)
-        for options in [*choices, *unknown]:
-            size *= len(options)
+        size = len(types) * 2 ** len(self._undecided) * math.prod(map(len, choices))
         if size > 20 * MOST_LETTERS:
             raise TooMany
+        unknown = itertools.product((True, False), repeat=len(self._undecided))
         found: dict[tuple[frozenset[Predicate], Memories], Letter] = {}
-        for type_, *rest in itertools.product(types, *choices, *unknown):
-            nexts, said = tuple(rest[: len(choices)]), rest[len(choices) :]
+        for type_, nexts, said in itertools.product(types, itertools.product(*choices), unknown):
             if self._parts and self._is_made_of_missing(memories, nexts):
                 continue
             true = self._true(type_, nexts, said)

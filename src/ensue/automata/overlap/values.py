@@ -141,8 +141,8 @@ def groups_of(atoms: Iterable[Atom]) -> list[Group]:
     asked = [a for a in dict.fromkeys(atoms) if not isinstance(a, Undecided)]
     together: dict[tuple[str, bool], set[tuple[str, bool]]] = {}
     for a in asked:
-        names = {(v.name, v.made) for v in _values(a)}
-        merged = names.union(*(together.get(n, set()) for n in names))
+        joined = {(v.name, v.made) for v in _values(a)}
+        merged = joined.union(*(together.get(n, set()) for n in joined))
         for n in merged:
             together[n] = merged
     found = []

@@ -2,10 +2,10 @@
 
 A window that began at an event is open while some events could still end it. The windows open after some events are the
 runs of an automaton that reads the stream, guesses where a window starts, and reads the window from there. So there is
-a bound if and only if that automaton is finitely ambiguous. By the criterion IDA of Weber and Seidl (1991), there is none
-if and only if, in some situation of the stream, some further events lead
+a bound if and only if that automaton is finitely ambiguous. By the criterion IDA of Weber and Seidl (1991), there is
+none if and only if, in some situation of the stream, some further events lead
 
-    the stream back to the same situation,    a window that starts with them to a state q,    and a window in q back to q
+    the stream back to the same situation,   a window that starts with them to a state q,   a window in q back to q
 
 where a window in q can still end. Each further round of these events then leaves one more window open.
 """
@@ -32,7 +32,7 @@ MOST_STATES, MOST_STEPS, MOST_COUNTED = 5_000, 400_000, 64
 
 @dataclass(frozen=True)
 class Rounds:
-    """Events after which more windows are open with each round: what leads there, a round, and what ends the windows."""
+    """Events that leave more windows open with each round: what leads there, a round, and what ends the windows."""
 
     lead: tuple[Letter, ...]
     round: tuple[Letter, ...]
@@ -181,7 +181,7 @@ class _Graph:
         while waiting:
             node = waiting.popleft()
             here, new, old = node
-            went = {letter: after for letter, after in kept.get((here, new), ())}
+            went = dict(kept.get((here, new), ()))
             for letter, (there, moved) in kept[here, old]:
                 self._spend()
                 if letter not in went or component[there, moved] != component[goal]:
@@ -214,7 +214,7 @@ class _Graph:
     # ---------------------------------------------------------------- how many, and how long
 
     def most(self) -> int | None:
-        """The greatest number of windows open after an event, where there is a bound; None if counting takes too long."""
+        """The greatest number of windows open after an event, where it is bounded; None if counting takes too long."""
         first: tuple[Situation, tuple[tuple[_Subset, int], ...]] = (self.streams.first, ())
         seen, waiting, most = {first}, [first], 0
         while waiting:
@@ -290,7 +290,7 @@ def _components(edges: Mapping[N, list[N]]) -> dict[N, int | None]:
 
 
 def _close_component(root: N, stack: list[N], edges: Mapping[N, list[N]], found: dict[N, int | None]) -> None:
-    members = []
+    members: list[N] = []
     while not members or members[-1] != root:
         members.append(stack.pop())
     alone = len(members) == 1 and root not in edges[root]
