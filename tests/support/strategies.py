@@ -20,9 +20,11 @@ from hypothesis import strategies as st
 from positions import random_from_to
 
 from ensue.language import ast
+from ensue.language.ast import COUNT_DISTINCT
 from ensue.language.parser import parse_interval
 from ensue.logic.classify import conjunction
 from ensue.logic.first import NoFirst, first
+from ensue.logic.functions import AGGREGATES, OF_NUMBERS
 from ensue.logic.scope import bindings, has_rounds, singles
 from ensue.rewrite.bottom_up import bottom_up
 
@@ -363,7 +365,7 @@ def _special_term(
 
 
 def _aggregate(rng: Random, x: str) -> ast.Call:
-    function = rng.choice(("count", "sum", "avg", "min", "max", "first", "last"))
+    function = rng.choice((*OF_NUMBERS, "count", COUNT_DISTINCT, "min", "max", "first", "last"))
     whole = function == "count" and chance(rng, 2)
     return ast.Call(function, (ast.Name(x) if whole else ast.Attribute(x, _attribute(rng)),))
 
@@ -514,8 +516,8 @@ def _items(rng: Random, pattern: ast.Pattern) -> tuple[ast.Item, ...] | None:
             case 3 if single:
                 items.append(ast.Item(ast.Binary("+", value, _number(rng)), f"sum_{i}"))
             case 3:
-                function = rng.choice(("sum", "count", "avg", "min", "max", "first", "last", "collect"))
-                items.append(ast.Item(ast.Call(function, (value,)), f"{function}_{i}"))
+                function = rng.choice(AGGREGATES)
+                items.append(ast.Item(ast.Call(function, (value,)), f"{function.replace(' ', '_')}_{i}"))
     return tuple(items) or None
 
 

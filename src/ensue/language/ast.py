@@ -267,6 +267,10 @@ class AtTimeZone(Expression):
     zone: str
 
 
+#: The name of `count(DISTINCT e)`, which no text of a query can have.
+COUNT_DISTINCT = "count distinct"
+
+
 @dataclass(frozen=True)
 class Call(Expression):
     """A function, a look-back `PREV(x.a, k)` or an aggregate. The name is in lower case.
@@ -277,6 +281,11 @@ class Call(Expression):
     function: str
     arguments: tuple[Expression, ...]
     own: Own | None = None
+
+    @property
+    def shown(self) -> str:
+        """The name of the function as messages show it."""
+        return "count(DISTINCT)" if self.function == COUNT_DISTINCT else self.function
 
 
 @dataclass(frozen=True)

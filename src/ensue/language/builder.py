@@ -224,6 +224,11 @@ def call(function: str, *arguments: Value) -> Expr:
     return Expr(ast.Call(function.lower(), tuple(map(_node, arguments))))
 
 
+def count_distinct(value: Value) -> Expr:
+    """`count(DISTINCT x.v)`: how many different values the events of a set have."""
+    return Expr(ast.Call(ast.COUNT_DISTINCT, (_node(value),)))
+
+
 def case(*branches: tuple[Value, Value], of: Value = None, otherwise: Value = None) -> Expr:
     """`CASE WHEN c THEN r ... ELSE o END` of the pairs `(c, r)`; `of=e` makes `CASE e WHEN v THEN r ...`."""
     if not branches:

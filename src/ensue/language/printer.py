@@ -255,6 +255,8 @@ def _expression(e: ast.Expression) -> tuple[str, int]:
             return f"{_read_from(e.of)}[{print_expression(e.index)}]", _E_VALUE
         case ast.Each():
             return f"{print_name(e.variable)}[{print_expression(e.condition)}]", _E_VALUE
+        case ast.Call(function=ast.COUNT_DISTINCT):
+            return f"count(DISTINCT {print_expression(e.arguments[0])})", _E_VALUE
         case ast.Call():
             return f"{e.function}({', '.join(map(print_expression, e.arguments))})", _E_VALUE
         case ast.Running():
