@@ -524,6 +524,7 @@ class Query(Node):
     limit: int | None = None
     per: Per = Per.RESULT
     order: tuple[SortKey, ...] = ()
+    expect: Pattern | None = None  # what the user says of the stream; it changes no result
     #: The spans of parts that are not nodes: "items", "stream 0", "LIMIT".
     places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
 

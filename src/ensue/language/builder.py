@@ -457,6 +457,7 @@ class Select:
     most: int | None = None
     per: ast.Per = ast.Per.RESULT
     order: tuple[ast.SortKey, ...] = ()
+    expected: Pat | None = None
 
     def from_(self, *streams: str) -> Select:
         """`FROM s, t`"""
@@ -487,6 +488,10 @@ class Select:
         """`LIMIT n`, and with `per="end"` or `per="partition"` the other forms"""
         return dataclasses.replace(self, most=most, per=ast.Per(per.upper()))
 
+    def expecting(self, pattern: Pat) -> Select:
+        """`EXPECT (p)`: every beginning of the stream is one of a stream that `p` spans"""
+        return dataclasses.replace(self, expected=pattern)
+
     def build(self) -> ast.Query:
         """Returns the AST, printed and parsed once, so that every node has a span in a readable text."""
         if self.pattern is None or not self.streams:
@@ -501,6 +506,7 @@ class Select:
             limit=self.most,
             per=self.per,
             order=self.order,
+            expect=None if self.expected is None else self.expected.node,
         )
         return parse_query(print_query(query))
 

@@ -57,6 +57,8 @@ def print_query(query: ast.Query) -> str:
     if query.limit is not None:
         per = "" if query.per is ast.Per.RESULT else f" PER {query.per}"
         lines.append(f"LIMIT {query.limit}{per}")
+    if query.expect is not None:
+        lines.append(f"EXPECT ({print_pattern(query.expect)})")
     return "\n".join(lines)
 
 

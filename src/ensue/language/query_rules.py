@@ -44,6 +44,7 @@ class QueryRules(Transformer_NonRecursive):  # type: ignore[type-arg]
             limit=limit,
             per=per,
             order=found.get("ORDER BY", ()),
+            expect=found.get("EXPECT"),
             places=places,
             span=span_of(meta),
         )
@@ -88,6 +89,9 @@ class QueryRules(Transformer_NonRecursive):  # type: ignore[type-arg]
                 raise Refused(f"NULLS come FIRST or LAST, not '{words[-1]}'", token_span(words[-1]))
             nulls_first = words[-1].upper() == "FIRST"
         return ast.SortKey(expression, descending, nulls_first, span=span_of(meta))
+
+    def expect(self, meta: Meta, _e: Token, pattern: ast.Pattern) -> Anything:
+        return "EXPECT", span_of(meta), pattern, ()
 
     def late_filter(self, _meta: Meta, clause: Anything, _f: Token, condition: ast.Expression) -> Anything:
         name, span, value, suffixes = clause

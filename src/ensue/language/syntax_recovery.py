@@ -168,7 +168,10 @@ def _clause_from(tokens: Sequence[Token], k: int) -> str | None:
     if kind in ("SELECT", "FROM", "WHERE", "FILTER", "WITHIN", "LIMIT"):
         return kind
     following = tokens[k + 1].type if k + 1 < len(tokens) else ""
-    return kind if kind in ("PARTITION", "CONSUME", "ORDER") and following == "BY" else None
+    begins = (kind in ("PARTITION", "CONSUME", "ORDER") and following == "BY") or (
+        kind == "EXPECT" and following == "LPAR"
+    )
+    return kind if begins else None
 
 
 def _opened(token: Token) -> int:

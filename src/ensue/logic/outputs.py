@@ -63,7 +63,8 @@ def attributes_used(query: ast.Query) -> frozenset[str] | None:
     """The attributes that a query uses; None if it returns whole events, which have all attributes."""
     if query.items is None or any(isinstance(i.expression, ast.Name) for i in query.items):
         return None
-    conditions = [f.condition for f in ast.walk(query.pattern) if isinstance(f, ast.Filter | ast.Satisfying)]
+    parts = [query.pattern, *([] if query.expect is None else [query.expect])]
+    conditions = [f.condition for p in parts for f in ast.walk(p) if isinstance(f, ast.Filter | ast.Satisfying)]
     used = {k.attribute for k in query.partition}
     for e in [*conditions, *(i.expression for i in query.items), *(k.expression for k in query.order)]:
         used |= {n.name for n in ast.find(e, ast.Attribute)}
