@@ -26,6 +26,7 @@ from ensue.language import ast
 from ensue.logic.check import check
 from ensue.logic.memory_advice import advice_for
 from ensue.logic.outputs import attributes_used
+from ensue.logic.rows_of_stream import check_rows_of_stream
 from ensue.plan.choice import Choice
 from ensue.results.changes import Answer, Changes
 from ensue.results.matches import Matches
@@ -64,9 +65,9 @@ class LiveQueries:
         if not queries:
             raise EngineError("there is no query: give at least one, and add others later")
         options.check()
-        for query in queries.values():
-            check(query.ast, query.text)
         self._options = options
+        for query in queries.values():
+            self._check(query)
         self._queries = dict(queries)
         some = next(iter(queries.values())).ast
         # Queries that are added later may use any column.
@@ -77,6 +78,10 @@ class LiveQueries:
         self._shape: Shape | None = None
         self._stream = LiveStream(None, None)
         self._prepared: dict[str, _Prepared] = {}
+
+    def _check(self, query: Asked) -> None:
+        check(query.ast, query.text)
+        check_rows_of_stream(query.ast, query.text, revised=self._options.disorder == "revise")
 
     # -- steps
 
@@ -166,7 +171,7 @@ class LiveQueries:
         """One more query, over the events after the latest one that has come so far."""
         if name in self._queries:
             raise EngineError(f"there is a query named '{name}' already: remove it first, or choose another name")
-        check(query.ast, query.text)
+        self._check(query)
         if self._shape is not None:
             self._prepared[name], revision = self._prepare(query, self._shape)
             self._stream.add(name, revision)
