@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 from ensue.errors import EngineError, ProblemKind, QueryError, did_you_mean, listed
 from ensue.language import ast
@@ -12,6 +13,7 @@ from ensue.language.printer import print_query
 from ensue.logic.check import Checked
 from ensue.logic.outputs import attributes_shown, attributes_used
 from ensue.logic.window import Window, peel_windows
+from ensue.plan.by_spans import by_spans
 from ensue.plan.from_query import plan_query
 from ensue.plan.plan import Plan
 from ensue.rewrite import RULES, UNTIED, QueryParts, RewriteStep, rewrite
@@ -35,6 +37,12 @@ class Choice:
     @property
     def engine(self) -> str:
         return "reference" if self.plan is None else "automaton"
+
+    @cached_property
+    def for_rows(self) -> Choice:
+        """The same where only rows are asked for: windows are then found by their ends, if the rows show no more."""
+        plan = None if self.plan is None else by_spans(self.plan, self.checked)
+        return self if plan is None else replace(self, plan=plan)
 
     @property
     def window(self) -> Window:

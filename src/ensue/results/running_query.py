@@ -39,7 +39,7 @@ class RunningQuery:
         passing: bool = False,
         closing: bool = False,
     ) -> None:
-        self._choice = choice
+        self._choice = choice = choice.for_rows
         self._budget = budget = budget or Budget()
         self._rows_held = budget.holder()
         self._engine = opened(choice, tick, given=given, budget=budget, passing=passing, closing=closing)
