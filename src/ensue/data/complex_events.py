@@ -45,8 +45,8 @@ class Piece:
 
     def copy(self) -> Piece:
         """A copy of the matches in new memory."""
-        arrays = (self.start, self.end, self.offset, self.position, self.mark)
-        return Piece(*(array.copy() for array in arrays), computed=self.computed)
+        offset, position = self.offset.copy(), self.position.copy()
+        return Piece(self.start.copy(), self.end.copy(), offset, position, self.mark.copy(), self.computed)
 
     def part(self, first: int, last: int) -> Piece:
         """The matches from `first` up to `last`, on the same memory."""

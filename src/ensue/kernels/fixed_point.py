@@ -1,6 +1,6 @@
 """Exact sums of floats, whatever their order: whole numbers of 64-bit limbs, in two's complement.
 
-A float is a whole number of 53 bits times a power of two. Limb `g` counts multiples of 2^(64 g - ORIGIN); how many limbs
+A float is a whole number of 53 bits times a power of two. Limb `g` counts multiples of 2^(64 g - ORIGIN). How many limbs
 a sum has depends on the least and the greatest float so far (`kernels/segment_lanes.py`). Nothing is rounded before the
 end, so sums of parts add up to the sum of the whole.
 """
@@ -160,5 +160,5 @@ def _rounded(lanes: Any, row: int, lane: int, width: int, first: int, work: Any)
     kept, rest, half = word >> np.uint64(11), word & np.uint64(0x7FF), np.uint64(0x400)
     if rest > half or (rest == half and (below or kept & _ONE != _ZERO)):
         kept += _ONE
-    size = math.ldexp(np.float64(kept), np.int32(64 * (top + first) - ORIGIN - shift + 11))
+    size = math.ldexp(np.float64(kept), 64 * (top + first) - ORIGIN - shift + 11)
     return -size if negative else size

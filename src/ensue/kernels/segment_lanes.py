@@ -64,7 +64,7 @@ def _as_floats(f: Folded) -> bool:
 
 
 class Lanes:
-    """The layout of segments. Sums of floats become wider as floats come that are larger or smaller than those before."""
+    """The layout of segments. Sums of floats become wider when floats come that are larger or smaller than before."""
 
     def __init__(self, folded: Sequence[Folded], columns: FoldedColumns) -> None:
         self._folded = folded

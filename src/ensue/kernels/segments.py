@@ -56,7 +56,7 @@ def clear(items: Any, lanes: Any, row: int) -> None:
         lanes[row, lane] = 0
     for i in range(len(items)):
         what = items[i, WHAT]
-        if what == LEAST or what == LEAST_FLOAT:
+        if what in (LEAST, LEAST_FLOAT):
             lanes[row, items[i, LANE]] = LARGEST
         elif what >= LEAST:
             lanes[row, items[i, LANE]] = SMALLEST
@@ -92,7 +92,7 @@ def fold(items: Any, lanes: Any, row: int, events: FoldedEvents, event: int) -> 
         else:
             if what >= LEAST_FLOAT:
                 number = _in_order(number)
-            if what == LEAST or what == LEAST_FLOAT:
+            if what in (LEAST, LEAST_FLOAT):
                 lanes[row, lane] = min(lanes[row, lane], number)
             else:
                 lanes[row, lane] = max(lanes[row, lane], number)
@@ -111,7 +111,7 @@ def join(items: Any, lanes: Any, row: int, others: Any, other: int) -> None:
             width = items[i, WIDTH]
             add_sum(lanes, row, others, other, lane, width)
             lanes[row, lane + width] |= others[other, lane + width]
-        elif what == LEAST or what == LEAST_FLOAT:
+        elif what in (LEAST, LEAST_FLOAT):
             lanes[row, lane] = min(lanes[row, lane], others[other, lane])
         else:
             lanes[row, lane] = max(lanes[row, lane], others[other, lane])
