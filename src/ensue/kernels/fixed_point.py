@@ -1,8 +1,8 @@
 """Exact sums of floats, whatever their order: whole numbers of 64-bit limbs, in two's complement.
 
-A float is a whole number of 53 bits times a power of two. Limb `g` counts multiples of 2^(64 g - ORIGIN). How many limbs
-a sum has depends on the least and the greatest float so far (`kernels/segment_lanes.py`). Nothing is rounded before the
-end, so sums of parts add up to the sum of the whole.
+A float is a whole number of 53 bits times a power of two. Limb `g` counts multiples of 2^(64 g - ORIGIN). How many
+limbs a sum has depends on the least and the greatest float so far (`kernels/segment_lanes.py`). Nothing is rounded
+before the end, so sums of parts add up to the sum of the whole.
 """
 
 from __future__ import annotations

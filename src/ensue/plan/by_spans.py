@@ -78,19 +78,18 @@ def _folded(call: ast.Call, variable: str, schema: Schema | None) -> Folded | No
     text = print_expression(call)
     if isinstance(argument, ast.Name):
         return Folded(text, "count", None, Kind.INTEGER)
-    found = Typing(schema).infer(argument)
-    if found is None or call.function not in _FOLDED or not _fits(argument, schema):
-        return None
-    if call.function in ("min", "max") and (found.kind not in _ORDERED or pa.types.is_decimal(found.arrow)):
-        return None
+    found, used = Typing(schema).infer(argument), _types(argument, schema)
+    if found is None or call.function not in _FOLDED or any(map(pa.types.is_uint64, used)):
+        return None  # integers in segments are of 64 bits with a sign
+    if call.function in ("min", "max") and (found.kind not in _ORDERED or any(map(pa.types.is_decimal, used))):
+        return None  # no integer stands for the value in its order
     return Folded(text, call.function, _of_event(argument, variable), found.kind)
 
 
-def _fits(argument: ast.Expression, schema: Schema | None) -> bool:
-    """Whether the integers of the expression are of 64 bits with a sign."""
+def _types(argument: ast.Expression, schema: Schema | None) -> list[pa.DataType]:
+    """The types of the attributes of an expression."""
     known = {} if schema is None else schema.attributes
-    used = (known[a.name].arrow for a in ast.find(argument, ast.Attribute) if a.name in known)
-    return not any(pa.types.is_uint64(type_) for type_ in used)
+    return [known[a.name].arrow for a in ast.find(argument, ast.Attribute) if a.name in known]
 
 
 def _of_event(argument: ast.Expression, variable: str) -> ast.Expression:
