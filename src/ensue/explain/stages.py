@@ -10,7 +10,7 @@ from ensue.automata.predicates import print_guard
 from ensue.automata.register_moves import slow_moves
 from ensue.errors import EngineError, counted
 from ensue.explain.timing_lines import timing_lines
-from ensue.explain.window_lines import pair_lines
+from ensue.explain.window_lines import pair_lines, window_lines
 from ensue.language import ast
 from ensue.language.printer import print_expression, print_interval, print_pattern, print_query
 from ensue.logic.check import Checked
@@ -37,6 +37,7 @@ def explain(choice: Choice, *, verbose: bool = False, more: Mapping[str, list[st
         "result": _columns(checked),
         "evaluation": [*_properties(classify(checked.query)), *_keys(choice), *_engine(choice)],
     }
+    sections["windows"] = window_lines(choice)
     if plan is not None:
         sections["formula"] = _formulas(choice.steps)
         sections["formula as pairs"] = pair_lines(checked.query.pattern)
@@ -125,7 +126,7 @@ def _variables(pattern: ast.Pattern) -> list[str]:
 
 def _columns(checked: Checked) -> list[str]:
     keys = [k.attribute for k in checked.query.partition]
-    return [", ".join([*keys, "start_time", "end_time", *(o.name for o in checked.outputs)])]
+    return [", ".join([*keys, "start_time", "end_time", *(o.name for o in checked.outputs if not o.hidden)])]
 
 
 def _properties(fragment: Fragment) -> list[str]:

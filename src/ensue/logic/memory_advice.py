@@ -45,7 +45,7 @@ def _window(query: ast.Query) -> str:
 
 
 def _limit(query: ast.Query) -> str | None:
-    return "LIMIT 10, for at most ten matches at each end" if query.limit is None else None
+    return "LIMIT 10 PER END, for at most ten matches at each end" if query.limit is None else None
 
 
 def _selector(query: ast.Query) -> str | None:

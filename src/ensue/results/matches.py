@@ -107,7 +107,7 @@ class Rows(ABC):
 
 
 class Matches(Rows):
-    """The complex events that a query found, in the order of their ends.
+    """The complex events that a query found, in the order of their ends, or as ORDER BY says.
 
     They are kept as positions in the stream; tables are built on demand.
     """
@@ -184,21 +184,32 @@ class Matches(Rows):
         return size_of_rows(self._checked.outputs, len(self._checked.query.partition), self._stream, self._found)
 
     def _made(self) -> pa.Table:
-        table, times = self._stream.table, self._stream.time_column
-        keys = [k.attribute for k in self._checked.query.partition]
         # A thread makes each column only when it comes to it: most of the time goes into memory touched for the first
         # time.
-        made: dict[str, Callable[[], pa.ChunkedArray | pa.Array]] = {
-            **{k: partial(self._at_end, table.column(k)) for k in keys},
-            "start_time": lambda: values_at(times, self.start),
-            "end_time": partial(self._at_end, times),
-            **{o.name: partial(self._column, o) for o in self._checked.outputs},
-        }
+        hidden = {o.name for o in self._checked.outputs if o.hidden}
+        made = {name: make for name, make in self._columns.items() if name not in hidden}
         if len(self) < MANY:
             return pa.table({name: make() for name, make in made.items()})
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             columns = pool.map(lambda make: make(), made.values())
             return pa.table(dict(zip(made, columns, strict=True)))
+
+    @property
+    def _columns(self) -> dict[str, Callable[[], pa.ChunkedArray | pa.Array]]:
+        """How each column is made, by its name; also those that only sort."""
+        table, times = self._stream.table, self._stream.time_column
+        keys = [k.attribute for k in self._checked.query.partition]
+        return {
+            **{k: partial(self._at_end, table.column(k)) for k in keys},
+            "start_time": lambda: values_at(times, self.start),
+            "end_time": partial(self._at_end, times),
+            **{o.name: partial(self._column, o) for o in self._checked.outputs},
+        }
+
+    def values_of(self, column: str) -> pa.Array:
+        """One column of the result, or one that only sorts it."""
+        values = self._columns[column]()
+        return one_chunk(values) if isinstance(values, pa.ChunkedArray) else values
 
     def _at_end(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
         return values_at(column, self.end)

@@ -14,6 +14,7 @@ from ensue.engines.finishing import finished
 from ensue.engines.item_lookback import ItemLookBack
 from ensue.engines.kept_events import KeptEvents
 from ensue.engines.opening import opened
+from ensue.engines.row_quota import RowQuota
 from ensue.plan.choice import Choice
 from ensue.results.matches import Matches
 
@@ -45,12 +46,18 @@ class RunningQuery:
         self._engine = opened(choice, tick, given=given, budget=budget, passing=passing, closing=closing)
         self._look_back = ItemLookBack(choice.checked)
         self._kept = KeptEvents(self._look_back.kept(choice.attributes_kept), tick, budget)
+        self._quota = RowQuota.of(choice.checked.query)
         self._made_by = choice.made_by(tick)
 
     @property
     def open(self) -> int:
         """The number of nodes in the match structure, which holds the open partial matches."""
         return self._engine.open
+
+    @property
+    def full(self) -> bool:
+        """Whether LIMIT lets no further row through."""
+        return self._quota is not None and self._quota.full
 
     @property
     def next_due(self) -> int | None:
@@ -97,6 +104,8 @@ class RunningQuery:
     def _rows(self, found: ComplexEvents) -> Iterator[pa.Table]:
         located, events = self._kept.located(found)
         reported = finished(located, self._choice, events, budget=self._budget)
+        if self._quota is not None:
+            reported = self._quota.take(reported, events)
         return Matches(self._look_back.checked, events, reported, self._budget).tables()
 
     # -- the state
@@ -116,6 +125,7 @@ class RunningQuery:
             **prefixed("engine", self._engine.save()),
             **prefixed("kept", self._kept.save()),
             **prefixed("look_back", self._look_back.save()),
+            **({} if self._quota is None else prefixed("quota", self._quota.save())),
         }
 
     def restore(self, parts: Parts) -> None:
@@ -123,3 +133,5 @@ class RunningQuery:
         self._engine.load(unprefixed("engine", parts))
         self._kept.load(unprefixed("kept", parts))
         self._look_back.load(unprefixed("look_back", parts))
+        if self._quota is not None:
+            self._quota.load(unprefixed("quota", parts))

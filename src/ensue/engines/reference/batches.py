@@ -61,7 +61,7 @@ class ReferenceEngine:
         before = self.open
         self._events = events if self._events is None else _joined(self._events, events)
         if self._deadline is None:
-            found = evaluate(self._checked, self._events, self._progress, budget=self._budget)
+            found = evaluate(self._checked, self._events, self._progress, budget=self._budget, cut=False)
             found = found.in_order(np.flatnonzero(found.end >= before)).shifted(self._first)
         else:
             found = self._due(int(events.times[-1]), self._deadline) if len(events) else ComplexEvents.of(())
@@ -82,8 +82,8 @@ class ReferenceEngine:
         """What is known once nothing follows, and was not before."""
         if self._events is None or not len(self._events):
             return ComplexEvents.of(())
-        before = set(evaluate(self._checked, self._events, passed=self._passed, budget=self._budget).each())
-        found = evaluate(self._checked, self._events, closed=True, budget=self._budget)
+        before = set(evaluate(self._checked, self._events, passed=self._passed, budget=self._budget, cut=False).each())
+        found = evaluate(self._checked, self._events, closed=True, budget=self._budget, cut=False)
         new = np.array([c not in before for c in found.each()], dtype=np.bool_)
         return found.in_order(np.flatnonzero(new)).shifted(self._first)
 
@@ -93,7 +93,9 @@ class ReferenceEngine:
         self._passed = time if before is None else max(time, before)
         if self._events is None or not len(self._events):
             return ComplexEvents.of(())
-        found = evaluate(self._checked, self._events, self._progress, passed=self._passed, budget=self._budget)
+        found = evaluate(
+            self._checked, self._events, self._progress, passed=self._passed, budget=self._budget, cut=False
+        )
         if before is not None:
             tick = self._events.tick or 1
             waited = [deadline.contains((before - int(t)) * tick) for t in self._events.times[found.end]]

@@ -1,0 +1,59 @@
+"""ORDER BY and LIMIT over all rows of a finite DataFrame, which Spark sorts and cuts; a stream has no such rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from ensue.errors import Problem, ProblemKind, QueryError
+from ensue.language import ast
+from ensue.logic.check import Checked
+from ensue.logic.sort_columns import SortColumn, all_shown, only_sorting
+from ensue.plan.choice import Choice
+from ensue.spark.plain_columns import quoted
+
+
+def with_sorting_columns(choice: Choice) -> Choice:
+    """The query with what only sorts among its columns: the tasks make them, and Spark sorts by them."""
+    if not choice.checked.order:
+        return choice
+    return replace(choice, checked=replace(choice.checked, outputs=all_shown(choice.checked.outputs)))
+
+
+def sorted_rows(rows: DataFrame, checked: Checked) -> DataFrame:
+    """The rows that the query reports, where that depends on all of them: rows of equal order by their times."""
+    query = checked.query
+    whole = query.limit is not None and query.per is ast.Per.RESULT
+    if not whole and not checked.order:
+        return rows
+    ordered = rows.orderBy(*map(_sorting, checked.order), "end_time", "start_time")
+    first = ordered if query.limit is None else ordered.limit(query.limit)
+    hidden = only_sorting(checked.outputs)
+    return first.select(*(quoted(c) for c in rows.columns if c not in hidden))
+
+
+def check_rows_of_stream(query: ast.Query, text: str) -> None:
+    """Refuses what asks for the whole result of a stream, which is never there."""
+    problems = []
+    if query.limit is not None and query.per is ast.Per.RESULT:
+        hint = (
+            f"write LIMIT {query.limit} PER END for some of the matches of each end, LIMIT {query.limit} PER PARTITION "
+            "for the first of each key"
+        )
+        message = f"LIMIT {query.limit} takes the first rows of the whole result, and a stream has no end"
+        problems.append(Problem(ProblemKind.UNSUPPORTED, message, query.places.get("LIMIT", query.span), hint))
+    if query.order:
+        message = "ORDER BY sorts the whole result, and a stream has no end"
+        hint = "leave it out: the matches come in the order of their ends"
+        problems.append(Problem(ProblemKind.UNSUPPORTED, message, query.places.get("ORDER BY", query.span), hint))
+    if problems:
+        raise QueryError(text, problems)
+
+
+def _sorting(by: SortColumn) -> Column:
+    column = F.col(quoted(by.name))
+    if by.descending:
+        return column.desc_nulls_first() if by.nulls_first else column.desc_nulls_last()
+    return column.asc_nulls_first() if by.nulls_first else column.asc_nulls_last()
