@@ -160,6 +160,13 @@ PARTS = (
     Part("relations", "conditions that relate events", 20_000, each("test_related")),
     Part("formulas", "conditions checked by instructions", 10_000, each("test_formulas")),
     Part("windows", "choices among what a window holds", 10_000, each("test_selectors")),
+    Part("folded", "aggregates of random windows, by brute force", 10_000, each("test_window_aggregates")),
+    Part(
+        "folded and chosen",
+        "the same under selectors and consumption, with marks",
+        5_000,
+        each("test_window_aggregates", "compare_chosen"),
+    ),
     Part("deadlines", "absences with a deadline", 10_000, each("test_deadlines_random")),
     Part("detection", "where matches end, and what took part", 20_000, each("test_detect")),
     Part("cuts", "random queries over batches, saved between them", 2_000, each("test_running_query")),

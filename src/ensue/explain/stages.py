@@ -86,6 +86,10 @@ def _engine(choice: Choice) -> list[str]:
     judged = " before they are judged" if plan.related else ""
     slow = slow_moves(plan.automaton) if plan.automaton.registers and not plan.on_one_clock else []
     lines = [f"engine        automaton: {_time(plan, slow)}, plus the size of the matches{judged}"]
+    spans = None if choice.for_rows.plan is None else choice.for_rows.plan.spans
+    if spans is not None:
+        folded = "; ".join(f.text for f in spans.folded) or "nothing"
+        lines.append(f"folded        {folded}: while events come, none of which is kept for {spans.variable}")
     if plan.chooses is not None:
         lines.append(f"choice        {plan.chooses}: at the end of a match, among the best of each start in reach")
     if plan.chooses_judged is not None:

@@ -42,7 +42,7 @@ class RunningQuery:
         closing: bool = False,
         hidden: frozenset[str] = frozenset(),
     ) -> None:
-        self._choice = choice
+        self._choice = choice = choice.for_rows
         self._budget = budget = budget or Budget()
         self._rows_held = budget.holder()
         self._engine = opened(choice, tick, given=given, budget=budget, passing=passing, closing=closing)
