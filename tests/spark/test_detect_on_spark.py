@@ -13,13 +13,14 @@ from sparkling import Case, case_of, differences, frame_of, on_a_clock, run_as_s
 from strategies import events_table, random_query, random_selecting_query, random_stream
 
 import ensue
+from ensue.errors import EngineError
 from ensue.language.printer import print_query
 
 
 def random_case(seed: int) -> Case:
     """A random query without LIMIT, which leaves open what of an end is told."""
     rng = Random(f"detect on spark {seed}")
-    query = replace(random_selecting_query(rng) if seed % 3 == 0 else random_query(rng), limit=None)
+    query = replace(random_selecting_query(rng) if seed % 3 == 0 else random_query(rng), limit=None, order=())
     case = case_of(f"seed {seed}", print_query(query), events_table(random_stream(rng, 12)), unit="s")
     return replace(case, detects=True)
 
@@ -54,3 +55,10 @@ def test_exponentially_many_matches_are_one_row_each_end(spark: SparkSession) ->
         told = {r.end_time: [e.v for e in r.took_part] for r in found.collect()}
         between = [[str(t) for t in range(2, 120) if "k" not in clauses or t % 2 == k] for k in (0, 1)]
         assert told == {120: between[0], 121: between[1]}
+
+
+@pytest.mark.parametrize("clause", ["LIMIT 3", "LIMIT 3 PER PARTITION", "ORDER BY A.v"])
+def test_what_takes_some_of_all_rows_is_refused(spark: SparkSession, clause: str) -> None:
+    events = frame_of(spark, pa.Table.from_pylist([{"time": 1, "type": "A", "k": 1, "v": 1}]))
+    with pytest.raises(EngineError, match="detect on Spark tells of all matches of an end"):
+        ensue.query(f"SELECT A FROM S WHERE A PARTITION BY k {clause}").detect(events, unit="s")

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from ensue.data.budget import Budget, Large
+from ensue.engines.row_quota import RowQuota
 from ensue.engines.whole_tables import Work, evaluate_in_batches
 from ensue.results.detections import shown
 from ensue.spark.bucket_count import BucketCount
@@ -59,7 +60,7 @@ class EvaluateSlices:
         stream = self.by_slice.stream(in_order(table))
         begins = stream.table.column(SLICE).to_numpy() * self.slices.length
         work = Work(
-            self.by_slice.choice,
+            self.by_slice.evaluated,
             stream,
             threads=1,
             batch=_STEP,
@@ -68,11 +69,16 @@ class EvaluateSlices:
             passing=True,
             mode=self.recipe.mode,
         )
+        quota = RowQuota.of(self.recipe.choice.checked.query)  # the first rows of all are among the first of each task
         for found in evaluate_in_batches(work):
             # The previous slice reports the matches that end before this slice begins.
             own = found.in_order(np.flatnonzero(stream.times[found.end] >= begins[found.end]))
+            if quota is not None:
+                own = quota.take(own, stream)
             for rows in shown(self.recipe.mode, self.recipe.choice.checked, stream, own, budget).tables():
                 yield from handed_back(self.recipe.rows(rows))
+            if quota is not None and quota.full:
+                break
 
 
 @dataclass(frozen=True)
@@ -86,6 +92,8 @@ class EvaluateSorted:
         running = self.recipe.running(budget, passing=True)
         with budget.explaining_memory_errors():
             for table in gathered(batches, _STEP):
+                if running.full:
+                    continue  # Spark wants all of its rows to be read
                 for rows in running.tables(self.recipe.stream(table)):
                     yield from handed_back(self.recipe.rows(rows))
             for rows in running.finish() if self.recipe.closed else ():

@@ -79,6 +79,11 @@ class Recipe:
         )
 
     @property
+    def evaluated(self) -> Choice:
+        """The choice that holds where only these rows are asked for."""
+        return self.choice.for_rows if self.mode is Mode.ENUMERATE else self.choice
+
+    @property
     def window(self) -> int | None:
         """The longest time that a match may take, in steps of the events' times; None if it has no bound."""
         return self.choice.window.ticks(self.tick)
@@ -106,7 +111,11 @@ class Recipe:
     @property
     def made_by(self) -> dict[str, str]:
         """What a saved state depends on: what the query's own does, the result's columns, and what is recorded."""
-        return {**self.choice.made_by(self.tick), "columns of the result": str(self.result), **dict(self.recorded)}
+        return {
+            **self.evaluated.made_by(self.tick),
+            "columns of the result": str(self.result),
+            **dict(self.recorded),
+        }
 
 
 def in_order(table: pa.Table) -> pa.Table:
