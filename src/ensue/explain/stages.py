@@ -16,6 +16,7 @@ from ensue.language.printer import print_expression, print_interval, print_patte
 from ensue.logic.check import Checked
 from ensue.logic.classify import Fragment, classify
 from ensue.logic.never import warnings_of
+from ensue.logic.partition_keys import key_name
 from ensue.logic.scope import bindings
 from ensue.plan import Plan
 from ensue.plan.choice import Choice
@@ -57,7 +58,7 @@ def explain_deterministic(checked: Checked) -> str:
         automaton = deterministic(checked)
     except EngineError as e:
         return section("deterministic", [str(e)])
-    keys = ", ".join(k.attribute for k in checked.query.partition)
+    keys = ", ".join(key_name(k) for k in checked.query.partition)
     sizes = [(automaton.size, "state"), (len(automaton.steps), "transition"), (len(automaton.registers), "register")]
     size = ", ".join(counted(n, what) for n, what in sizes if n) + (f", for each {keys}" if keys else "")
     return section("deterministic", [size, *print_deterministic(automaton)])
@@ -120,7 +121,7 @@ def _variables(pattern: ast.Pattern) -> list[str]:
 
 
 def _columns(checked: Checked) -> list[str]:
-    keys = [k.attribute for k in checked.query.partition]
+    keys = [key_name(k) for k in checked.query.partition]
     return [", ".join([*keys, "start_time", "end_time", *(o.name for o in checked.outputs)])]
 
 

@@ -491,7 +491,11 @@ class Item(Node):
 
 @dataclass(frozen=True)
 class PartitionKey(Node):
+    """`k`, or a computed key: then `attribute` names the column of its values, and is made up from its text."""
+
     attribute: str
+    expression: Expression | None = None
+    alias: str | None = None
 
 
 @dataclass(frozen=True)

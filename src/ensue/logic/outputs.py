@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ensue.data.schema import ValueType
 from ensue.errors import Span
 from ensue.language import ast
+from ensue.logic.partition_keys import attributes_of
 from ensue.logic.paths import field_names
 from ensue.logic.scope import attribute_variables, bindings
 from ensue.logic.types import Typing
@@ -60,7 +61,7 @@ def attributes_used(query: ast.Query) -> frozenset[str] | None:
     if query.items is None or any(isinstance(i.expression, ast.Name) for i in query.items):
         return None
     conditions = [f.condition for f in ast.walk(query.pattern) if isinstance(f, ast.Filter | ast.Satisfying)]
-    used = {k.attribute for k in query.partition}
+    used = set[str]().union(*map(attributes_of, query.partition))
     for e in [*conditions, *(i.expression for i in query.items)]:
         used |= {n.name for n in ast.find(e, ast.Attribute)}
     for e in conditions:

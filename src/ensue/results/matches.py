@@ -23,6 +23,7 @@ from ensue.language import ast
 from ensue.language.printer import print_expression
 from ensue.logic.check import Checked
 from ensue.logic.outputs import Output
+from ensue.logic.partition_keys import key_name
 from ensue.logic.scope import aggregates_of, without_aggregates
 from ensue.results.gathering import values_at
 from ensue.results.row_sizes import size_in_pandas, size_of_rows
@@ -182,11 +183,11 @@ class Matches(Rows):
 
     def _made(self) -> pa.Table:
         table, times = self._stream.table, self._stream.time_column
-        keys = [k.attribute for k in self._checked.query.partition]
+        keys = {key_name(k): k.attribute for k in self._checked.query.partition}
         # A thread makes each column only when it comes to it: most of the time goes into memory touched for the first
         # time.
         made: dict[str, Callable[[], pa.ChunkedArray | pa.Array]] = {
-            **{k: partial(self._at_end, table.column(k)) for k in keys},
+            **{name: partial(self._at_end, table.column(k)) for name, k in keys.items()},
             "start_time": lambda: values_at(times, self.start),
             "end_time": partial(self._at_end, times),
             **{o.name: partial(self._column, o) for o in self._checked.outputs},

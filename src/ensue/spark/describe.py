@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from ensue.data.reading import Reading
 from ensue.explain import explain
 from ensue.language import ast
+from ensue.logic.partition_keys import column_shown
 from ensue.spark.frames import Frames
 from ensue.spark.run import Job, OfStream, prepare, run
 
@@ -45,7 +46,7 @@ def describe(job: Job) -> list[str]:
     if job.choice.plan is None:
         lines.append(f"in Python     all, by the reference: {job.choice.because}")
     lines.append(f"events        {down.kept}")
-    carried = ", ".join(job.attributes) or "none but the time"
+    carried = ", ".join(map(column_shown, job.attributes)) or "none but the time"
     lines.append(f"columns       {carried}")
     if down.relevant is None and down.markable is not None:
         lines.append("              NULL in events that no match shows")
@@ -57,7 +58,7 @@ def _shared_out(job: Job) -> str:
         return str(job.layout)
     if not job.layout.keys:
         return "one task for all: a stream without PARTITION BY has one state"
-    return f"by {', '.join(job.layout.keys)}, in buckets"
+    return f"by {', '.join(map(column_shown, job.layout.keys))}, in buckets"
 
 
 def spark_plan(frame: DataFrame) -> list[str]:
