@@ -12,7 +12,7 @@ from dataclasses import replace
 import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
+from pyspark.sql.pandas.functions import arrow_udf
 
 from ensue.columns.key_columns import key_values
 from ensue.data.schema import Schema
@@ -48,7 +48,7 @@ def _key(key: ast.PartitionKey, e: ast.Expression, schema: Schema, zone: str) ->
     if column is not None:
         return column.cast(spark)
     names = sorted(attributes_of(key))
-    in_python = arrow_udf(_in_python(e, names, type_.arrow, zone), spark, ArrowUDFType.SCALAR)
+    in_python = arrow_udf(_in_python(e, names, type_.arrow, zone), spark)  # type: ignore[call-overload]  # its hints say which it is
     found: Column = in_python(*(F.col(quoted(n)) for n in names))
     return found
 
