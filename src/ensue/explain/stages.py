@@ -9,10 +9,11 @@ from ensue.automata.automaton_printer import print_automaton, print_determinised
 from ensue.automata.predicates import print_guard
 from ensue.automata.register_moves import slow_moves
 from ensue.errors import EngineError, counted
+from ensue.explain.late_lines import late_lines
 from ensue.explain.timing_lines import timing_lines
 from ensue.explain.window_lines import pair_lines
 from ensue.language import ast
-from ensue.language.printer import print_expression, print_interval, print_pattern, print_query
+from ensue.language.printer import print_interval, print_pattern, print_query
 from ensue.logic.check import Checked
 from ensue.logic.classify import Fragment, classify
 from ensue.logic.never import warnings_of
@@ -84,8 +85,7 @@ def _engine(choice: Choice) -> list[str]:
         lines.append(f"choice        {plan.chooses}: at the end of a match, among the best of each start in reach")
     if plan.chooses_judged is not None:
         lines.append(f"choice        {plan.chooses_judged}: at the end of a match, among all that passed")
-    if plan.related:
-        lines.append(f"judged        on whole matches: {'; '.join(map(print_expression, plan.related))}")
+    lines += late_lines(choice)
     if plan.absence is not None:
         absent = " or ".join(map(print_guard, plan.absence.guards))
         lines.append(f"absent        {absent}: looked for after the end of each match")

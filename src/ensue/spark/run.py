@@ -31,8 +31,8 @@ from ensue.results.matches import Matches
 from ensue.spark.batch import run_batch
 from ensue.spark.bucket_count import BucketCount
 from ensue.spark.chaining import is_behind_operator, with_event_time
+from ensue.spark.computed_keys import column_of, with_key_columns
 from ensue.spark.frames import EventFrame, Frames, as_schema, check_stream, final_after, read_frames
-from ensue.spark.key_columns import column_of, with_key_columns
 from ensue.spark.layout import Layout, batch_layout
 from ensue.spark.plain_columns import quoted
 from ensue.spark.pushdown import Pushdown, push_down
@@ -181,7 +181,7 @@ class Job:
 
     def _columns(self, time: Column) -> list[Column]:
         """The travelling columns."""
-        down, keys = self.pushdown, set(self.layout.keys)
+        down, keys = self.pushdown, {*self.layout.keys, *self.choice.keys}
         columns = [time.alias(TIME)]
         for a in self.attributes:
             column = column_of(a)
