@@ -1,4 +1,4 @@
-"""The lines of `explain` about conditions that cost more: judged on whole matches, or computed for each partial match."""
+"""The lines of `explain` about conditions that cost more: judged on whole matches, or for each partial match."""
 
 from __future__ import annotations
 

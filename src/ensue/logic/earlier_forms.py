@@ -44,7 +44,7 @@ def why_late(e: ast.Expression, known: Bindings) -> str:
 
 
 def earlier_form(e: ast.Expression, schema: Schema | None = None) -> str | None:
-    """The condition as conjuncts that are checked earlier, or as a choice of two patterns; None if there is no such form.
+    """The condition as conjuncts that are checked earlier, or as a choice of two patterns; None if there is none.
 
     >>> from ensue.language.parser import parse_expression
     >>> for text in ("x.v + y.v > 5", "abs(y.v - x.v) < 3", "x.v BETWEEN y.v AND y.v + 2", "x.v > 1 OR y.v > 2"):
