@@ -16,8 +16,7 @@ from ensue.language import ast
 from ensue.language.printer import print_expression
 from ensue.logic.classify import conjunction
 from ensue.logic.comparisons import MIRRORED, comparison, is_plain
-from ensue.logic.scope import Bindings, aggregates_of, last_of_names, running_of, variables_of
-from ensue.logic.window import looks_back
+from ensue.logic.scope import Bindings, aggregates_of, variables_of
 
 #: A part of a sum, and whether it is added.
 Term = tuple[bool, ast.Expression]
@@ -28,11 +27,7 @@ def why_late(e: ast.Expression, known: Bindings) -> str:
     """Why the condition is not checked as soon as its second event comes."""
     if aggregates_of(e) or any(ast.find(e, ast.Each)):
         return "it asks a whole set of events, which is complete when the match ends"
-    if looks_back(e):
-        return "it looks back with PREV"
     used = variables_of(e)
-    if running_of(e) or last_of_names(e):
-        return "it asks for rounds before, and is no comparison of LASTOF with this round"
     if len(used) > 2:
         return f"it is about {len(used)} events"
     sets = sorted(x for x in used if not known.get(x, True))
