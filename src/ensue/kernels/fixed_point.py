@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ensue.kernels.jit import at, inlined, inner, kernel
+from ensue.kernels.jit import at, inlined, kernel
 
 #: The last bit of the least float counts 2^-1074: it is in limb 1.
 ORIGIN = 1152
@@ -22,7 +22,7 @@ NAN, POSITIVE, NEGATIVE = 0, 1, 2
 SPECIALS = 3
 #: What is known of the floats of a column: the least and the greatest place of a last bit, and if some are special.
 LEAST_PLACE, GREATEST_PLACE, HAS_SPECIALS = range(3)
-_SIZE = 0x7FFFFFFFFFFFFFFF
+_SIZE, _SIGN, _INFINITY = 0x7FFFFFFFFFFFFFFF, -(1 << 63), 0x7FF0000000000000
 _ZERO, _ONE, _WORD = np.uint64(0), np.uint64(1), np.uint64(64)
 
 
@@ -122,63 +122,57 @@ def subtract_sum(out: Any, w: int, sums: Any, k: int, before: Any, segment: int,
 
 @kernel
 def rounded(lanes: Any, lane: int, width: int, first: int, specials: bool, out: Any) -> None:
-    """The nearest float of each sum, and of two the one with an even last bit."""
+    """The bits of the nearest float of each sum, and of two the one with an even last bit."""
+    behind = lane + width
     for row in range(len(lanes)):
-        behind = lane + width
-        if specials and lanes[row, behind] + lanes[row, behind + 1] + lanes[row, behind + 2] > 0:
-            positive, negative = lanes[row, behind + POSITIVE] > 0, lanes[row, behind + NEGATIVE] > 0
-            if lanes[row, behind + NAN] > 0 or (positive and negative):
-                out[row] = math.nan
-            else:
-                out[row] = math.inf if positive else -math.inf
-        else:
-            out[row] = _rounded(lanes, row, lane, width, first)
+        out[at(row)] = _rounded(lanes, row, lane, width, first)
+        if specials:
+            positive, negative = lanes[at(row), at(behind + POSITIVE)] > 0, lanes[at(row), at(behind + NEGATIVE)] > 0
+            if lanes[at(row), at(behind + NAN)] > 0 or (positive and negative):
+                out[at(row)] = _INFINITY + 1
+            elif positive or negative:
+                out[at(row)] = _INFINITY if positive else _INFINITY | _SIGN
 
 
 @inlined
-def _without_sign(lanes: Any, row: int, lane: int, width: int) -> None:
-    """Takes the sum times -1."""
-    carry = _ONE
-    for k in range(lane, lane + width):
-        limb = ~np.uint64(lanes[at(row), at(k)]) + carry
-        if limb != _ZERO:
-            carry = _ZERO
-        lanes[at(row), at(k)] = np.int64(limb)
+def _limb(lanes: Any, row: int, lane: int, negative: bool, lowest: int) -> Any:
+    """A limb of the sum without its sign; `lowest` is the lane of the first limb that is not 0."""
+    limb = np.uint64(lanes[at(row), at(lane)])
+    if negative and lane >= lowest:
+        limb = ~limb + _ONE if lane == lowest else ~limb
+    return limb
 
 
 @inlined
-def _zeros_before(word: Any) -> int:
-    """The zeros before the first 1 of a number that is not 0."""
-    found = 0
-    for step in (32, 16, 8, 4, 2, 1):
-        if word >> np.uint64(64 - step) == _ZERO:
-            word <<= np.uint64(step)
-            found += step
-    return found
-
-
-@inner
-def _rounded(lanes: Any, row: int, lane: int, width: int, first: int) -> float:
+def _rounded(lanes: Any, row: int, lane: int, width: int, first: int) -> int:
     negative = lanes[at(row), at(lane + width - 1)] < 0
-    if negative:
-        _without_sign(lanes, row, lane, width)
-    top = width - 1
-    while top >= 0 and lanes[at(row), at(lane + top)] == 0:
+    lowest, top = lane, lane + width - 1
+    while lowest < top and lanes[at(row), at(lowest)] == 0:
+        lowest += 1
+    word = _limb(lanes, row, top, negative, lowest)
+    while word == _ZERO and top > lane:
         top -= 1
-    if top < 0:
-        return 0.0
-    word = np.uint64(lanes[at(row), at(lane + top)])
-    shift = _zeros_before(word)
-    word <<= np.uint64(shift)
+        word = _limb(lanes, row, top, negative, lowest)
+    if word == _ZERO:
+        return 0
+    length = min(math.frexp(np.float64(word))[1], 64)
+    if word >> np.uint64(length - 1) == _ZERO:  # the nearest float is larger
+        length -= 1
+    shift = np.uint64(64 - length)
+    word <<= shift
     below = False
-    if top > 0:
-        lower = np.uint64(lanes[at(row), at(lane + top - 1)])
-        word |= (lower >> _ONE) >> np.uint64(63 - shift)
-        below = lower << np.uint64(shift) != _ZERO
-        for k in range(lane, lane + top - 1):
-            below |= lanes[at(row), at(k)] != 0
+    if top > lane:
+        lower = _limb(lanes, row, top - 1, negative, lowest)
+        word |= (lower >> _ONE) >> (_WORD - _ONE - shift)
+        below = lower << shift != _ZERO or lowest < top - 1
     kept, rest, half = word >> np.uint64(11), word & np.uint64(0x7FF), np.uint64(0x400)
     if rest > half or (rest == half and (below or kept & _ONE != _ZERO)):
         kept += _ONE
-    size = math.ldexp(np.float64(kept), 64 * (top + first) - ORIGIN - shift + 11)
-    return -size if negative else size
+    sign = _SIGN if negative else 0
+    # `kept` has 53 bits, or is 2^53: then the exponent is one more, which the sum of both makes it.
+    exponent = 64 * (top - lane + first) - ORIGIN + length - 64 + 11 + _BIAS
+    if exponent >= _ENDLESS:
+        return _INFINITY | sign
+    if exponent >= 1:
+        return ((exponent - 1 << 52) + np.int64(kept)) | sign
+    return np.int64(kept >> np.uint64(1 - exponent)) | sign  # it has fewer bits, and no rest

@@ -173,11 +173,9 @@ class Lanes:
 
     def _floats(self, summed: Any, column: int) -> Any:
         item = self.layout.added[self._added[segments.SUM_OF_FLOATS, column]].tolist()
-        found = np.empty(len(summed), dtype=np.float64)
-        # It takes signs away, and a sum may be read for `sum` and for `avg`.
-        own = summed[:, item[LANE] : item[LANE] + item[WIDTH] + item[SPECIAL]].copy()
-        fixed_point.rounded(own, 0, item[WIDTH], item[FIRST], item[SPECIAL] > 0, found)
-        return found
+        bits = np.empty(len(summed), dtype=np.int64)
+        fixed_point.rounded(summed, item[LANE], item[WIDTH], item[FIRST], item[SPECIAL] > 0, bits)
+        return bits.view(np.float64)
 
     def _lane(self, what: int, column: int) -> int:
         return int(self.layout.added[self._added[what, column], LANE])
