@@ -23,6 +23,7 @@ SPECIALS = 3
 #: What is known of the floats of a column: the least and the greatest place of a last bit, and if some are special.
 LEAST_PLACE, GREATEST_PLACE, HAS_SPECIALS = range(3)
 _SIZE, _SIGN, _INFINITY = 0x7FFFFFFFFFFFFFFF, -(1 << 63), 0x7FF0000000000000
+_NOT_A_NUMBER = 0x7FF8000000000000
 _ZERO, _ONE, _WORD = np.uint64(0), np.uint64(1), np.uint64(64)
 
 
@@ -129,7 +130,7 @@ def rounded(lanes: Any, lane: int, width: int, first: int, specials: bool, out: 
         if specials:
             positive, negative = lanes[at(row), at(behind + POSITIVE)] > 0, lanes[at(row), at(behind + NEGATIVE)] > 0
             if lanes[at(row), at(behind + NAN)] > 0 or (positive and negative):
-                out[at(row)] = _INFINITY + 1
+                out[at(row)] = _NOT_A_NUMBER
             elif positive or negative:
                 out[at(row)] = _INFINITY if positive else _INFINITY | _SIGN
 
@@ -144,7 +145,7 @@ def _limb(lanes: Any, row: int, lane: int, negative: bool, lowest: int) -> Any:
 
 
 @inlined
-def _rounded(lanes: Any, row: int, lane: int, width: int, first: int) -> int:
+def _rounded(lanes: Any, row: int, lane: int, width: int, first: int) -> Any:
     negative = lanes[at(row), at(lane + width - 1)] < 0
     lowest, top = lane, lane + width - 1
     while lowest < top and lanes[at(row), at(lowest)] == 0:
