@@ -15,6 +15,7 @@ from ensue.language import ast
 from ensue.language.printer import print_expression, print_interval, print_pattern, print_query
 from ensue.logic.check import Checked
 from ensue.logic.classify import Fragment, classify
+from ensue.logic.late_events import told_of_late_events
 from ensue.logic.never import warnings_of
 from ensue.logic.scope import bindings
 from ensue.plan import Plan
@@ -35,7 +36,12 @@ def explain(choice: Choice, *, verbose: bool = False, more: Mapping[str, list[st
         "warnings": [line for w in warnings_of(checked.query, checked.text) for line in w.splitlines()],
         "variables": _variables(checked.query.pattern),
         "result": _columns(checked),
-        "evaluation": [*_properties(classify(checked.query)), *_keys(choice), *_engine(choice)],
+        "evaluation": [
+            *_properties(classify(checked.query)),
+            f"late          {told_of_late_events(checked.query)}",
+            *_keys(choice),
+            *_engine(choice),
+        ],
     }
     sections["windows"] = window_lines(choice)
     if plan is not None:

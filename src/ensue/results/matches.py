@@ -145,6 +145,20 @@ class Matches(Rows):
     def __len__(self) -> int:
         return len(self._found)
 
+    @property
+    def found(self) -> ComplexEvents:
+        """The complex events as positions in `stream`."""
+        return self._found
+
+    @property
+    def stream(self) -> EventStream:
+        """The events that the matches are of."""
+        return self._stream
+
+    def some(self, places: Positions) -> Matches:
+        """Those of the matches at these places, in their order."""
+        return Matches(self._checked, self._stream, self._found.in_order(places), self._budget)
+
     # -- tables
 
     def to_arrow(self) -> pa.Table:
