@@ -108,7 +108,7 @@ def test_hard_sums(values: list[float], expected: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "limbs"), [([0.25], 2), ([1e-3, 1e3], 2), ([1e-15, 1e15], 3), ([1e-300, 1e300], 34), ([0.0], 1)]
+    ("values", "limbs"), [([0.25], 2), ([1e-3, 1e3], 2), ([1e-3, 1e6], 3), ([1e-300, 1e300], 34), ([0.0], 1)]
 )
 def test_how_many_limbs(values: list[float], limbs: int) -> None:
     lanes = Lanes((SUM,), FoldedColumns((SUM,)))
