@@ -26,6 +26,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import ensue
+from ensue.columns.key_columns import with_keys
 from ensue.data.complex_events import merged_by_end
 from ensue.data.events import read_events
 from ensue.engines.item_lookback import ItemLookBack
@@ -87,6 +88,7 @@ class Case:
             return rows_of(query.run(self.table, **self.options, engine="reference").to_arrow())
         stream = read_events(self.table, tree.streams, **self.options)
         checked = check(tree, self.text, stream.schema)
+        stream = with_keys(stream, tree)
         found = evaluate(checked, stream, passed=int(FAR.timestamp()) * 10**6)
         if self.detects:
             return _of_detections(Detections(checked, stream, merged_by_end(found)))

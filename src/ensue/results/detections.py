@@ -14,6 +14,7 @@ from ensue.data.complex_events import ComplexEvents, Piece
 from ensue.data.events import EventStream
 from ensue.errors import DataError
 from ensue.logic.check import Checked
+from ensue.logic.partition_keys import key_name
 from ensue.plan.mode import Mode
 from ensue.results.gathering import events_at, values_at
 from ensue.results.matches import SHOWN, Matches, Rows, count_of
@@ -40,8 +41,8 @@ class Detections(Rows):
         self, checked: Checked, stream: EventStream, found: ComplexEvents, budget: Budget | None = None
     ) -> None:
         for key in checked.query.partition:
-            if key.attribute in self._own:
-                raise DataError(f"the partition column '{key.attribute}' is also a column of the result: rename it")
+            if key_name(key) in self._own:
+                raise DataError(f"the partition column '{key_name(key)}' is also a column of the result: rename it")
         self._checked = checked
         self._stream = stream
         self._found = found
@@ -87,7 +88,7 @@ class Detections(Rows):
     def _spans(self) -> dict[str, pa.ChunkedArray]:
         """The partition columns, and the times from the earliest start to the end."""
         table, times = self._stream.table, self._stream.time_column
-        keys = {k.attribute: values_at(table.column(k.attribute), self.end) for k in self._checked.query.partition}
+        keys = {key_name(k): values_at(table.column(k.attribute), self.end) for k in self._checked.query.partition}
         return {**keys, "start_time": values_at(times, self.start), "end_time": values_at(times, self.end)}
 
     def _head(self) -> pa.Table:

@@ -33,6 +33,14 @@ def as_condition(e: ast.Expression, schema: Schema) -> Column | None:
     return column if kind is Kind.BOOLEAN else None
 
 
+def value_in_sql(e: ast.Expression, schema: Schema) -> Column | None:
+    """The value of an expression over bare names; None if Python must compute it."""
+    try:
+        return _value(e, schema)[0]
+    except _NotInSql:
+        return None
+
+
 _COMPARE = {
     "=": Column.__eq__,
     "<>": Column.__ne__,
