@@ -62,7 +62,8 @@ def run_in_a_bucket(case: Case, rng: Random, disorder: float = 3.0) -> list[pa.T
     processor = BucketProcessor(recipe, BucketCount(1, 0), final_after)
     processor.init(store.handle)
     found, latest = [], 0.0
-    while sent or store.timers:
+    before: list[tuple[int, int, int]] = []
+    while sent or min(store.timers, default=10**14) < 10**14:
         batch, sent = sent[: (n := rng.randrange(4))], sent[n:]
         watermark = 0 if not latest else int((latest - disorder) * 1000) - 1
         if not sent and not batch:
@@ -72,9 +73,13 @@ def run_in_a_bucket(case: Case, rng: Random, disorder: float = 3.0) -> list[pa.T
             processor = BucketProcessor(recipe, BucketCount(1, 0), final_after)
             processor.init(store.handle)
         rows = [Row(place=0, rows=table_bytes(table.take(pa.array(batch))))] if batch else []
-        told = list(processor.handleInputRows((0,), iter(rows), Timers(watermark))) if batch else []
+        rows += [Row(place=0, rows=None)] * (rng.random() < 0.7)
+        told = list(processor.handleInputRows((0,), iter(rows), Timers(watermark))) if rows else []
         for due in store.due(watermark):
             told += processor.handleExpiredTimer((0,), Timers(watermark), due)
+        assert len(told) <= 1
+        before = (counts := [(r.waiting, r.open, r.state_bytes) for r in told]) or before
+        assert store.counts.value is None or [store.counts.value[:3]] == (counts or before)
         found += [table_of(row.rows) for row in told if row.rows is not None]
         assert [row.late for row in told if row.late] == []
         latest = max([latest, *(times[i] for i in batch)])

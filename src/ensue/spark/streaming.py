@@ -27,7 +27,7 @@ from ensue.errors import DataError, EngineError
 from ensue.results.running_query import RunningQuery
 from ensue.spark.bucket_count import BucketCount
 from ensue.spark.crossing import compacted
-from ensue.spark.deferred import Deferred, bucket_state
+from ensue.spark.deferred import BucketValues, Deferred
 from ensue.spark.packing import IDENTITY, PACKED, Batches, Packer, handed_back, joined_blobs
 from ensue.spark.recipe import TIME, Recipe, in_order, with_own_names
 from ensue.spark.type_mapping import arrow_schema
@@ -54,6 +54,9 @@ def run_streaming(travelling: DataFrame, processor: BucketProcessor, result: T.S
 class BucketProcessor(StatefulProcessor):
     """Evaluates a query over the events of one bucket of keys after another.
 
+    Each micro-batch that has events calls every bucket, and each other one calls every bucket that there is, by a timer:
+    so what is observed tells of all buckets. A bucket with nothing to do tells its counts, and its state is not read.
+
     Each micro-batch that has events also calls the bucket IDENTITY, whose state says what the checkpoint is for. So
     another query, or other options, are refused in the first micro-batch, even if it only has events of new keys. Spark
     commits nothing of a micro-batch in which a task fails.
@@ -74,12 +77,12 @@ class BucketProcessor(StatefulProcessor):
         self._behind_operator = behind_operator
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        self.attach(handle, bucket_state(handle))
+        self.attach(handle, BucketValues.of(handle))
 
-    def attach(self, handle: StatefulProcessorHandle, state: ValueState) -> None:
-        """Like `init`, with a state that was already requested from Spark."""
+    def attach(self, handle: StatefulProcessorHandle, values: BucketValues) -> None:
+        """Like `init`, with values that were already requested from Spark."""
         self._handle = handle
-        self._state = state
+        self._state, self._counts = values
         alone = "" if self._final_after is None else f"{self._final_after} ms"
         self._made_by = {**self.recipe.made_by, "number of buckets": str(self.buckets.in_task()), "alone": alone}
         self._budget = self.recipe.budget()
@@ -91,15 +94,13 @@ class BucketProcessor(StatefulProcessor):
             self._check_identity()
             return
         events = joined_blobs((r.place, None if r.rows is None else bytes(r.rows)) for r in rows)
-        with self._budget.explaining_memory_errors():
-            yield self._advance(key[0], events, timerValues.getCurrentWatermarkInMs())
+        yield from self._told(key[0], events, timerValues.getCurrentWatermarkInMs())
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:
         # Timers come after the rows, with the same watermark, so a bucket with rows has already released its events.
         watermark = timerValues.getCurrentWatermarkInMs()
         if self._advanced.get(key[0]) != watermark:
-            with self._budget.explaining_memory_errors():
-                yield self._advance(key[0], None, watermark)
+            yield from self._told(key[0], None, watermark)
 
     def _check_identity(self) -> None:
         """Refuses a checkpoint that was begun by something else; the first micro-batch writes down by what."""
@@ -109,9 +110,29 @@ class BucketProcessor(StatefulProcessor):
         else:
             _opened(bytes(stored[0]), _KIND_OF_IDENTITY, self._made_by)
 
+    def _told(self, number: int, events: pa.Table | None, watermark: int) -> Iterator[Row]:
+        """What a bucket has to tell in a micro-batch: nothing if it never had an event."""
+        if events is None and not self._state.exists():
+            return
+        idle = self._idle(number, watermark) if events is None else None
+        if idle is None:
+            with self._budget.explaining_memory_errors():
+                idle = self._advance(number, events, watermark)
+        self._advanced[number] = watermark
+        # So that the bucket also tells of itself in a micro-batch that only the watermark brings about.
+        self._handle.registerTimer(watermark + 1)
+        yield idle
+
+    def _idle(self, number: int, watermark: int) -> Row | None:
+        """The counts of a bucket that has nothing to do; None if it has, or if its counts are not known."""
+        counts = self._counts.get()
+        if counts is None or (counts[3] is not None and counts[3] <= watermark):
+            return None
+        kept = dict(zip(("waiting", "open", "state_bytes"), counts, strict=False))
+        return Row(bucket=number, rows=None, relevant=0, without_time=0, late=0, matches=0, **kept)
+
     def _advance(self, number: int, events: pa.Table | None, watermark: int) -> Row:
         """Adds the new events, evaluates the events that the watermark has passed, and keeps the others waiting."""
-        self._advanced[number] = watermark
         bucket = self._load()
         if watermark < bucket.released:
             raise EngineError(
@@ -135,6 +156,7 @@ class BucketProcessor(StatefulProcessor):
         state = _small_enough(bucket.save(self._made_by), "the state")
         self._state.update((state,))
         waiting = 0 if bucket.waiting is None else len(bucket.waiting)
+        self._counts.update((waiting, bucket.running.open, len(state), bucket.timer))
         blob = None
         if rows is not None and len(rows):
             blob = _small_enough(table_bytes(self.recipe.rows(rows)), f"the table of {len(rows):,} matches")
