@@ -14,14 +14,16 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from amounts import most, shares
-from corpus_cases import CORPUS, TIMED
+from corpus_cases import TIMED
 from fake_state import FakeStore, Timers
 from pyspark.sql import Row
 from sparkling import Case, case_of, differences, on_a_clock, rows_of
 from strategies import events_table, random_query, random_stream
 
+from ensue.columns.key_columns import with_keys
 from ensue.data.arrow_bytes import table_bytes, table_of
 from ensue.data.envelope import VERSION
+from ensue.data.events import read_events
 from ensue.data.schema import Schema
 from ensue.errors import EngineError
 from ensue.language.parser import parse_query
@@ -45,10 +47,11 @@ def recipe_of(case: Case) -> Recipe:
 def travelling(case: Case) -> pa.Table:
     """The columns as the JVM hands them over."""
     column = case.options.get("type") or "type"
-    stream = parse_query(case.text).streams[0]
-    types = case.table.column(column) if column in case.table.column_names else pa.array([stream] * len(case.table))
-    extra = {TIME: case.table.column(case.time), TYPE: types, TIE: case.table.column("nth")}
-    return pa.table({n: case.table.column(n) for n in case.table.column_names} | extra)
+    query = parse_query(case.text)
+    table = with_keys(read_events(case.table, query.streams, **case.options), query).table
+    types = table.column(column) if column in table.column_names else pa.array([query.streams[0]] * len(table))
+    extra = {TIME: table.column(case.time), TYPE: types, TIE: table.column("nth")}
+    return pa.table({n: table.column(n) for n in table.column_names} | extra)
 
 
 def run_in_a_bucket(case: Case, rng: Random, disorder: float = 3.0) -> list[pa.Table]:
@@ -95,7 +98,7 @@ def compared(cases: Sequence[Case], rng: Random) -> list[str]:
 def test_every_case_of_the_corpus(disorder):
     rng = Random(f"corpus {disorder}")
     cases = [c for c in TIMED if len(c.table)]
-    assert len(CORPUS) - len(TIMED) <= 1
+    assert len(cases) > 500
     found = [sum((rows_of(t) for t in run_in_a_bucket(c, rng, disorder)), rows_of(pa.table({}))) for c in cases]
     assert differences(cases, found) == []
 

@@ -131,7 +131,8 @@ def matched(events: DataFrame, chain: Chain, number: int) -> DataFrame:
         first = first.selectExpr("start_time", "end_time", *(f"{e} AS {c}" for c, e in SEEN.items()))
         tie = "tie"
     options: dict[str, Any] = {"time": "end_time", "tiebreak": tie, "unbounded": True, "name": f"second_{number}"}
-    return ensue.match(first, chain.second, **options).select(F.lit(number).alias("n"), as_json())
+    second: DataFrame = ensue.match(first, chain.second, **options)
+    return second.select(F.lit(number).alias("n"), as_json())
 
 
 def rows_of_chains(spark: SparkSession, folder: Path, chains: list[Chain]) -> list[Counter[str]]:
@@ -142,12 +143,11 @@ def rows_of_chains(spark: SparkSession, folder: Path, chains: list[Chain]) -> li
         # The condition on the time keeps Spark from moving the filter below the watermark, which all chains share.
         events = source(spark, folder / "source").filter((F.col("number") == n) | F.col("time").isNull())
         parts.append(matched(events.drop("number"), chain, n))
-    partitions = spark.conf.get("spark.sql.shuffle.partitions")
     spark.conf.set("spark.sql.shuffle.partitions", "1")
     try:
         rows = run(reduce(DataFrame.unionAll, parts), folder).to_pylist()
     finally:
-        spark.conf.set("spark.sql.shuffle.partitions", partitions)
+        spark.conf.set("spark.sql.shuffle.partitions", "2")
     return [Counter(r["row"] for r in rows if r["n"] == n) for n in range(len(chains))]
 
 

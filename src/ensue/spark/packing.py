@@ -95,8 +95,8 @@ def _batch_of(blobs: Iterable[_Blob]) -> pa.RecordBatch:
 class Packer:
     """`mapInArrow` function: packs rows into blobs. An event near the end of a slice also goes into the next one.
 
-    With `of_stream`, one task also sends a row without a blob to each bucket, which tells of itself, and to the one that
-    knows what the checkpoint is for.
+    With `of_stream`, one task also sends a row without a blob to each bucket, which tells of itself, and to the one
+    that knows what the checkpoint is for.
     """
 
     buckets: BucketCount

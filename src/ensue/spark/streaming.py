@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
-from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle, ValueState
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from ensue.data.arrow_bytes import table_bytes, table_of
 from ensue.data.budget import Large, shown_size
@@ -54,8 +54,8 @@ def run_streaming(travelling: DataFrame, processor: BucketProcessor, result: T.S
 class BucketProcessor(StatefulProcessor):
     """Evaluates a query over the events of one bucket of keys after another.
 
-    Each micro-batch that has events calls every bucket, and each other one calls every bucket that there is, by a timer:
-    so what is observed tells of all buckets. A bucket with nothing to do tells its counts, and its state is not read.
+    Each micro-batch that has events calls every bucket. In each other one, a timer calls those that ever had an event.
+    So what is observed is of all buckets. One with nothing to do tells its counts, and its state is not read.
 
     Each micro-batch that has events also calls the bucket IDENTITY, whose state says what the checkpoint is for. So
     another query, or other options, are refused in the first micro-batch, even if it only has events of new keys. Spark
