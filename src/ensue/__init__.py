@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from ensue.api import Query, live, match, query
     from ensue.corrections.live_queries import Live, LiveQueries
     from ensue.errors import DataError, EngineError, EnsueError, QueryError
+    from ensue.own.user_aggregates import aggregate
     from ensue.own.user_functions import function
     from ensue.results.changes import Answer, Changes
     from ensue.results.detections import Detections
@@ -32,6 +33,7 @@ __all__ = [
     "Query",
     "QueryError",
     "SqlRows",
+    "aggregate",
     "dsl",
     "explain_sql",
     "function",
@@ -44,6 +46,7 @@ __all__ = [
 _PLACES = {
     **dict.fromkeys(("Query", "live", "match", "query"), "ensue.api"),
     **dict.fromkeys(("DataError", "EngineError", "EnsueError", "QueryError"), "ensue.errors"),
+    "aggregate": "ensue.own.user_aggregates",
     "function": "ensue.own.user_functions",
     "Detections": "ensue.results.detections",
     **dict.fromkeys(("Live", "LiveQueries"), "ensue.corrections.live_queries"),

@@ -17,6 +17,7 @@ from ensue.data.schema import Kind, Schema
 from ensue.language import ast
 from ensue.language.printer import print_expression
 from ensue.logic.check import Checked
+from ensue.logic.own_aggregates import OwnAggregate
 from ensue.logic.scope import aggregates_of, without_aggregates
 from ensue.logic.types import Typing
 from ensue.logic.window import looks_back
@@ -78,7 +79,10 @@ def _folded(call: ast.Call, variable: str, schema: Schema | None) -> Folded | No
     text = print_expression(call)
     if isinstance(argument, ast.Name):
         return Folded(text, "count", None, Kind.INTEGER)
+    own = call.own if isinstance(call.own, OwnAggregate) else None
     found, used = Typing(schema).infer(argument), _types(argument, schema)
+    if found is not None and own is not None:
+        return Folded(text, call.function, _of_event(argument, variable), found.kind, own)
     if found is None or call.function not in _FOLDED or any(map(pa.types.is_uint64, used)):
         return None  # integers in segments are of 64 bits with a sign
     if call.function in ("min", "max") and (found.kind not in _ORDERED or any(map(pa.types.is_decimal, used))):

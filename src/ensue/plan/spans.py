@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ensue.data.schema import Kind
 from ensue.language import ast
+from ensue.logic.own_aggregates import OwnAggregate
 
 
 @dataclass(frozen=True)
@@ -16,6 +17,7 @@ class Folded:
     function: str
     argument: ast.Expression | None  # over bare names of attributes; None for `count(w)`
     kind: Kind  # of the argument
+    own: OwnAggregate | None = None  # an aggregate of the user's own
 
 
 @dataclass(frozen=True)
