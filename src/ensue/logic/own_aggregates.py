@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -71,7 +72,7 @@ class OwnAggregate(Own):
         return self._column(states, self.state, "state: a saved state cannot hold")
 
     def check(self, samples: Iterable[Any]) -> None:
-        """Tries the laws on all triples of these values; raises ValueError with the values that break one.
+        """Tries the laws on all triples of these values, up to rounding; raises ValueError with those that break one.
 
         The order in which states are combined depends on which windows are open, so that `combine` must be associative.
         It must not change its arguments, and what `state` holds must be what it was.
@@ -93,13 +94,13 @@ class OwnAggregate(Own):
                 self._check_state(f"{values[i]!r}, {values[j]!r}", both)
                 for k, c in enumerate(states):
                     left, right = self.combined(both, c), self.combined(a, self.combined(b, c))
-                    if left != right:
+                    if not _alike(left, right):
                         shown = ", ".join(repr(values[n]) for n in (i, j, k))
                         told = f"for {shown} it gives {left!r} from the left, {right!r} from the right"
                         raise ValueError(f"combine of '{self.name}' is not associative: {told}")
         again = [self.lifted(v) for v in values]
         for value, state, other in zip(values, states, again, strict=True):
-            if state != other:
+            if not _alike(state, other):
                 told = f"the state of {value!r} was {other!r}, and is {state!r} now"
                 raise ValueError(f"combine of '{self.name}' changes its arguments: {told}")
 
@@ -107,7 +108,7 @@ class OwnAggregate(Own):
         if state is None:
             raise ValueError(f"the state of {values} in '{self.name}' is None, which stands for no values")
         (kept,) = self.stored([state]).to_pylist()
-        if kept != state:
+        if not _alike(kept, state):
             told = f"as {self.state} it is {kept!r}, and it was {state!r}"
             raise ValueError(f"a saved state does not keep the state of {values} in '{self.name}': {told}")
         self.results([state])
@@ -126,6 +127,17 @@ class OwnAggregate(Own):
             pass
         wrong = next((v for v in values if not _fits(v, type_)), values)
         raise EngineError(f"the aggregate '{self.name}': {said} {wrong!r}, which is no {type_}")
+
+
+def _alike(a: Any, b: Any) -> bool:
+    """Whether two states are equal up to the rounding of floats."""
+    if isinstance(a, float) and isinstance(b, float):
+        return a == b or math.isclose(a, b, rel_tol=1e-9) or (math.isnan(a) and math.isnan(b))
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(_alike(a[k], b[k]) for k in a)
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(_alike, a, b))
+    return bool(a == b)
 
 
 def _fits(value: Any, type_: pa.DataType) -> bool:
