@@ -316,8 +316,8 @@ def query(text: str | bytes | Select, *, params: Mapping[str, Any] | None = None
     `ensue.query(text, score=fn)`, with what `ensue.function(...)` returned. Those that are registered for the whole
     program need not be given.
 
-    `params` are the values of parameters, `$name` in the text, which stand wherever a literal can: numbers, texts, truth
-    values, None, `datetime` and `timedelta`, and lists of them behind IN.
+    `params` are the values of parameters, `$name` in the text, which stand wherever a literal can: numbers, texts,
+    truth values, None, `datetime` and `timedelta`, and lists of them behind IN.
 
     >>> print(query("SELECT x FROM S WHERE A AS x FILTER x.v > $least LIMIT $n", params={"least": 2.5, "n": 3}))
     SELECT x

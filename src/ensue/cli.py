@@ -321,6 +321,7 @@ def main() -> None:
         message = str(e)
         for named, option in _OPTIONS.items():
             message = message.replace(named, option)
+        message = re.sub(r"params=\{'(\w+)': 3\}", r"--param \1=3", message)
         typer.echo(message if message.startswith("error:") else f"error: {message}", err=True)
         sys.exit(1)
     except BrokenPipeError:  # whoever reads our output has closed the pipe, such as `head`
