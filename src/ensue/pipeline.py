@@ -58,7 +58,8 @@ def run(query: ast.Query, text: str, events: Any, options: RunOptions, *, readin
     budget = Budget.of(options.memory, advice_for(query, options.engine))
     with budget.explaining_memory_errors():
         choice, stream = _read(query, text, events, attributes_used(query), options.engine, reading)
-        found = evaluate_table(choice, stream, progress=options.progress, budget=budget, closed=options.closed)
+        rows = choice.for_rows
+        found = evaluate_table(rows, stream, progress=options.progress, budget=budget, closed=options.closed)
         if not len(found):
             _warn_of_unknown_types(query, stream)
         found = in_order(choice.checked, stream, found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ensue.automata.build.expect import Expectation
@@ -14,6 +14,7 @@ from ensue.language.printer import print_query
 from ensue.logic.check import Checked
 from ensue.logic.outputs import attributes_shown, attributes_used
 from ensue.logic.window import Window, peel_windows
+from ensue.plan.by_spans import by_spans
 from ensue.plan.expectation import expectation_of, plan_of
 from ensue.plan.from_query import plan_query
 from ensue.plan.plan import Plan
@@ -39,6 +40,12 @@ class Choice:
     @property
     def engine(self) -> str:
         return "reference" if self.plan is None else "automaton"
+
+    @cached_property
+    def for_rows(self) -> Choice:
+        """The same where only rows are asked for: windows are then found by their ends, if the rows show no more."""
+        plan = None if self.plan is None else by_spans(self.plan, self.checked)
+        return self if plan is None else replace(self, plan=plan)
 
     @property
     def window(self) -> Window:

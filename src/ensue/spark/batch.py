@@ -63,7 +63,7 @@ class EvaluateSlices:
         stream = self.by_slice.stream(in_order(table))
         begins = stream.table.column(SLICE).to_numpy() * self.slices.length
         work = Work(
-            self.by_slice.choice,
+            self.by_slice.choice.for_rows,
             stream,
             threads=1,
             batch=_STEP,

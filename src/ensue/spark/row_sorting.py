@@ -7,7 +7,6 @@ from dataclasses import replace
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ensue.errors import Problem, ProblemKind, QueryError
 from ensue.language import ast
 from ensue.logic.check import Checked
 from ensue.logic.sort_columns import SortColumn, all_shown, only_sorting
@@ -32,24 +31,6 @@ def sorted_rows(rows: DataFrame, checked: Checked) -> DataFrame:
     first = ordered if query.limit is None else ordered.limit(query.limit)
     hidden = only_sorting(checked.outputs)
     return first.select(*(quoted(c) for c in rows.columns if c not in hidden))
-
-
-def check_rows_of_stream(query: ast.Query, text: str) -> None:
-    """Refuses what asks for the whole result of a stream, which is never there."""
-    problems = []
-    if query.limit is not None and query.per is ast.Per.RESULT:
-        hint = (
-            f"write LIMIT {query.limit} PER END for some of the matches of each end, LIMIT {query.limit} PER PARTITION "
-            "for the first of each key"
-        )
-        message = f"LIMIT {query.limit} takes the first rows of the whole result, and a stream has no end"
-        problems.append(Problem(ProblemKind.UNSUPPORTED, message, query.places.get("LIMIT", query.span), hint))
-    if query.order:
-        message = "ORDER BY sorts the whole result, and a stream has no end"
-        hint = "leave it out: the matches come in the order of their ends"
-        problems.append(Problem(ProblemKind.UNSUPPORTED, message, query.places.get("ORDER BY", query.span), hint))
-    if problems:
-        raise QueryError(text, problems)
 
 
 def _sorting(by: SortColumn) -> Column:

@@ -22,6 +22,7 @@ from ensue.language import ast
 from ensue.logic.check import check
 from ensue.logic.classify import deadline_of
 from ensue.logic.outputs import attributes_used
+from ensue.logic.rows_of_stream import check_rows_of_stream
 from ensue.logic.wall_clock import reads_wall_clock
 from ensue.logic.window import looks_back, peel_windows
 from ensue.plan import Window
@@ -35,7 +36,7 @@ from ensue.spark.layout import Layout, batch_layout
 from ensue.spark.plain_columns import quoted
 from ensue.spark.pushdown import Pushdown, push_down
 from ensue.spark.recipe import HASH, TIE, TIME, TYPE, WORD, Recipe, travelling_name
-from ensue.spark.row_sorting import check_rows_of_stream, sorted_rows, with_sorting_columns
+from ensue.spark.row_sorting import sorted_rows, with_sorting_columns
 from ensue.spark.session_zone import session_zone
 from ensue.spark.streaming import BucketProcessor, run_late, run_streaming
 from ensue.spark.task_memory import memory_of_tasks
