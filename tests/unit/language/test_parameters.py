@@ -41,7 +41,8 @@ VALUES: dict[str, Callable[[str], Any]] = {
 def with_parameters(text: str, rng: Random) -> tuple[str, dict[str, Any]]:
     """The query with parameters in the places of most literals, and their values."""
     tokens = list(_lark("query_text").lex(text))
-    made, values, done = "", {}, 0
+    made, done = "", 0
+    values: dict[str, Any] = {}
     for before, token in zip([Token("", ""), *tokens], tokens, strict=False):
         # `IS NULL` and `NULLS` are words; a keyword behind a dot is a name.
         word = before.type in ("IS", "NOT", "DOT") and token.type in ("NULL", "TRUE", "FALSE")
@@ -137,7 +138,7 @@ def test_in_every_place() -> None:
     assert parse_query(text, values) == parse_query(meant)
 
 
-MESSAGES = {
+MESSAGES: dict[str, tuple[str, dict[str, Any], str]] = {
     "no value": ("x.v > $least", {}, "the parameter $least has no value\nhand it over: params={'least': 3}"),
     "misspelt": ("x.v > $laest", {"least": 3}, "the parameter $laest has no value\ndid you mean 'least'?"),
     "no number": ("x.v > 1 LIMIT $n", {"n": "5"}, "$n, which is '5', cannot stand here: expected a whole number"),
