@@ -24,6 +24,7 @@ from ensue.language import ast
 from ensue.language.printer import print_expression
 from ensue.logic.check import Checked
 from ensue.logic.outputs import Output
+from ensue.logic.partition_keys import key_name
 from ensue.logic.scope import aggregates_of, without_aggregates
 from ensue.results.gathering import values_at
 from ensue.results.inside_windows import Inside
@@ -212,9 +213,9 @@ class Matches(Rows):
     def _columns(self) -> dict[str, Callable[[], pa.ChunkedArray | pa.Array]]:
         """How each column is made, by its name; also those that only sort."""
         table, times = self._stream.table, self._stream.time_column
-        keys = [k.attribute for k in self._checked.query.partition]
+        keys = {key_name(k): k.attribute for k in self._checked.query.partition}
         return {
-            **{k: partial(self._at_end, table.column(k)) for k in keys},
+            **{name: partial(self._at_end, table.column(k)) for name, k in keys.items()},
             "start_time": lambda: values_at(times, self.start),
             "end_time": partial(self._at_end, times),
             **{o.name: partial(self._column, o) for o in self._checked.outputs},

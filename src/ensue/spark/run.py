@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from ensue import pipeline
+from ensue.columns.key_columns import with_keys
 from ensue.data.complex_events import ComplexEvents
 from ensue.data.events import EventStream
 from ensue.data.reading import Reading
@@ -31,6 +32,7 @@ from ensue.results.matches import Matches
 from ensue.spark.batch import run_batch
 from ensue.spark.bucket_count import BucketCount
 from ensue.spark.chaining import is_behind_operator, with_event_time
+from ensue.spark.computed_keys import column_of, with_key_columns
 from ensue.spark.frames import EventFrame, Frames, as_schema, check_stream, final_after, read_frames
 from ensue.spark.layout import Layout, batch_layout
 from ensue.spark.plain_columns import quoted
@@ -129,7 +131,8 @@ class Job:
         """The schema of the matches, with the columns that only sort them."""
         table = in_zone(self.events.schema, self.zone).empty_table()
         no_types = pa.chunked_array([], pa.string())
-        nothing = EventStream(table, no_types, np.zeros(0, dtype=np.int64), None, table.column(self.events.time))
+        empty = EventStream(table, no_types, np.zeros(0, dtype=np.int64), None, table.column(self.events.time))
+        nothing = with_keys(empty, self.choice.checked.query)
         look_back = ItemLookBack(self.choice.checked)
         matches = Matches(look_back.checked, look_back.extended(nothing), ComplexEvents.of(()))
         schema = spark_schema(matches.to_arrow().schema)
@@ -181,10 +184,10 @@ class Job:
 
     def _columns(self, time: Column) -> list[Column]:
         """The travelling columns."""
-        down, keys = self.pushdown, set(self.layout.keys)
+        down, keys = self.pushdown, {*self.layout.keys, *self.choice.keys}
         columns = [time.alias(TIME)]
         for a in self.attributes:
-            column = F.col(quoted(a))
+            column = column_of(a)
             if down.relevant is None and down.markable is not None and a not in keys | down.local_attributes:
                 column = F.when(down.markable, column)
             columns.append(column.alias(travelling_name(a)))
@@ -195,7 +198,7 @@ class Job:
         if self.events.tiebreak is not None:
             columns.append(F.col(quoted(self.events.tiebreak)).alias(TIE))
         if self.layout.keys:
-            columns.append(F.hash(*(F.col(quoted(k)) for k in self.layout.keys)).alias(HASH))
+            columns.append(F.hash(*map(column_of, self.layout.keys)).alias(HASH))
         return columns
 
 
@@ -220,6 +223,7 @@ def prepare(query: ast.Query, text: str, events: Frames, **reading: Unpack[Readi
     if choice.plan is not None and choice.plan.absence is None:  # with a deadline every event matters: it advances time
         pushdown = push_down(choice.plan, frames, schema, items_look_back=looks_back(*(query.items or ())))
     attributes = _travelling(choice, pushdown, frames)
+    frames = with_key_columns(frames, query, schema, zone)
     return Job(frames, choice, pushdown, batch_layout(choice, frames.tick), attributes, zone)
 
 
@@ -230,4 +234,5 @@ def _travelling(choice: Choice, pushdown: Pushdown, events: EventFrame) -> list[
         used = None if used is None else used.union(pushdown.local_attributes, choice.keys)
     else:
         used = attributes_used(choice.evaluated.query)
-    return [a for a in events.attributes if used is None or a in used]
+    computed = [k.attribute for k in choice.checked.query.partition if k.expression is not None]
+    return [*(a for a in events.attributes if used is None or a in used), *computed]
