@@ -144,9 +144,9 @@ MESSAGES: dict[str, tuple[str, dict[str, Any], str]] = {
     "no number": ("x.v > 1 LIMIT $n", {"n": "5"}, "$n, which is '5', cannot stand here: expected a whole number"),
     "negative": ("x.v > 1 LIMIT $n", {"n": -5}, "$n, which is (-5), cannot stand here: expected a whole number"),
     "a name": (
-        "x.v > 1 PARTITION BY $key",
-        {"key": "k"},
-        "$key, which is 'k', cannot stand here: expected a name\na parameter stands for a value, and not for a name",
+        "x.v > 1 EXPECT ($type)",
+        {"type": "A"},
+        "$type, which is 'A', cannot stand here: expected a pattern or NOT\na parameter stands for a value, and not for a name",
     ),
     "a text as a time": (
         "x.v > 1 WITHIN $d",
