@@ -146,7 +146,8 @@ MESSAGES: dict[str, tuple[str, dict[str, Any], str]] = {
     "a name": (
         "x.v > 1 EXPECT ($type)",
         {"type": "A"},
-        "$type, which is 'A', cannot stand here: expected a pattern or NOT\na parameter stands for a value, and not for a name",
+        "$type, which is 'A', cannot stand here: expected a pattern or NOT\n"
+        "a parameter stands for a value, and not for a name",
     ),
     "a text as a time": (
         "x.v > 1 WITHIN $d",
