@@ -76,6 +76,10 @@ CHOSEN = (
     "SELECT LAST {items} FROM S WINDOW w AS (IS A:+ : B?) FILTER sum(w.i) > 0 {partition}",
     "SELECT {items} FROM S WINDOW w AS (IS A:+ : B) {partition} CONSUME BY ANY",
     "SELECT {items} FROM S WINDOW w AS (IS A ; B) {partition} WITHIN 3 s",
+    "SELECT {items} FROM S WINDOW w AS (IS ANY:{{3}}) {partition}",
+    "SELECT {items} FROM S WINDOW w AS (IS ANY:{{3}}) {partition} CONSUME BY PARTITION",
+    "SELECT LAST {items} FROM S WINDOW w AS (AFTER (ANY:{{2}}):* IS ANY : A:{{2}}) FILTER count(w.i) > 1 {partition}",
+    "SELECT {items} FROM S WINDOW w AS (IS B : ANY[i > PREV(i)]:{{1}}) {partition} CONSUME BY PARTITION",
     "SELECT MAX {items} FROM S WINDOW w AS (IS A ; B ; A) {partition} WITHIN 6 s",
     "SELECT {items} FROM S WINDOW w AS (IS NEXT(A ; B) : ANY:*) {partition} WITHIN 6 s WITHIN 4 EVENTS",
 )
@@ -101,16 +105,19 @@ def test_random_choices_among_windows(seeds: range) -> None:
 
 
 @pytest.mark.parametrize(
-    "rest",
+    "text",
     [
-        "PARTITION BY k",
-        "WITHIN 9 s",
-        "WITHIN 5 EVENTS",
-        "PARTITION BY k WITHIN 20 EVENTS",
-        "PARTITION BY k CONSUME BY ANY",
+        "IS A:+ : B) PARTITION BY k",
+        "IS A:+ : B) WITHIN 9 s",
+        "IS A:+ : B) WITHIN 5 EVENTS",
+        "IS A:+ : B) PARTITION BY k WITHIN 20 EVENTS",
+        "IS A:+ : B) PARTITION BY k CONSUME BY ANY",
+        "IS ANY:{4}) PARTITION BY k",
+        "IS B : A:{3}) PARTITION BY k CONSUME BY PARTITION",
+        "AFTER (ANY:{3}):* IS ANY:{7})",
     ],
 )
-def test_several_cores_give_the_same_rows(rest: str) -> None:
+def test_several_cores_give_the_same_rows(text: str) -> None:
     rng = Random("cores")
     count = 70_000  # a smaller table is not shared out
     table = pa.table(
@@ -121,7 +128,7 @@ def test_several_cores_give_the_same_rows(rest: str) -> None:
             "v": pa.array([rng.choice([None, rng.gauss(0, 1e6), rng.random()]) for _ in range(count)]),
         }
     )
-    query = ensue.query(f"SELECT count(w) AS n, sum(w.v) AS s, max(w.v) AS m FROM S WINDOW w AS (IS A:+ : B) {rest}")
+    query = ensue.query(f"SELECT count(w) AS n, sum(w.v) AS s, max(w.v) AS m FROM S WINDOW w AS ({text}")
     choice, stream = choice_of(query, table)
     ways = ((1, None), (1, 3000), (2, None), (4, 20_000))
     found = [evaluate_table(choice.for_rows, stream, threads=threads, batch=batch) for threads, batch in ways]
@@ -184,6 +191,26 @@ def test_by_their_ends(text: str, folded: list[str]) -> None:
 )
 def test_with_their_events(text: str) -> None:
     assert spans_of(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("IS ANY:{100}", 100),
+        ("IS A:{3}", 3),
+        ("IS A : B:{4}", 5),
+        ("AFTER (ANY:{2}):* IS ANY:{3}", 3),
+        ("IS ANY : ANY[v > PREV(v)]:{3}", 4),
+        ("IS A", None),
+        ("IS A : B : A", None),
+        ("IS A:{2,3}", None),
+        ("IS A OR A : A", None),
+    ],
+)
+def test_windows_that_a_ring_counts(text: str, count: int | None) -> None:
+    spans = spans_of(f"SELECT count(w) AS n FROM S WINDOW w AS ({text})")
+    assert spans is not None
+    assert spans.count == count
 
 
 def test_what_is_folded_over_one_event() -> None:

@@ -108,7 +108,7 @@ class Reader:
         if self.folded is None:
             return None
         new = self.classifier.words[len(self._begins) :]
-        self._begins = np.append(self._begins, [self._determinizer.begins(word) for word in new]).astype(np.bool_)
+        self._begins = np.append(self._begins, [self._determinizer.moves(0, word) for word in new]).astype(np.bool_)
         numbers, known = self.folded.of(events)
         partitions = _NOTHING if keys is None else keys
         begins = self._begins[classes]
@@ -488,8 +488,11 @@ def evaluator_of(
 ) -> Evaluator:
     """The evaluator for a plan; see `Evaluator`."""
     from ensue.kernels.clock_evaluator import ClockEvaluator
+    from ensue.kernels.counted_evaluator import CountedEvaluator
 
-    kind = ClockEvaluator if plan.on_one_clock else Evaluator
+    kind: type[Evaluator] = ClockEvaluator if plan.on_one_clock else Evaluator
+    if plan.spans is not None and plan.spans.count is not None:
+        kind = CountedEvaluator
     return kind(plan, tick, reader, share=share, shares=shares, configurations=configurations, delivery=delivery)
 
 

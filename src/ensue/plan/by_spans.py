@@ -21,6 +21,7 @@ from ensue.logic.own_aggregates import OwnAggregate
 from ensue.logic.scope import aggregates_of, without_aggregates
 from ensue.logic.types import Typing
 from ensue.logic.window import looks_back
+from ensue.plan.automaton_spec import NO_WINDOW
 from ensue.plan.plan import Plan
 from ensue.plan.spans import Folded, Spans
 
@@ -47,7 +48,21 @@ def by_spans(plan: Plan, checked: Checked) -> Plan | None:
     )
     # Of windows with one end, each holds the shorter ones: every selector chooses the longest, which starts first.
     chooses, judged = (s and ast.Selector.NEXT for s in (plan.chooses, plan.chooses_judged))
+    spans = replace(spans, count=_count(plan))
     return replace(plan, automaton=automaton, chooses=chooses, chooses_judged=judged, spans=spans)
+
+
+def _count(plan: Plan) -> int | None:
+    """Of how many events all windows are, if a ring can count them; windows of one event need none."""
+    consumes = plan.consume is ast.Consume.ANY or (plan.consume is not ast.Consume.NONE and plan.related)
+    if plan.window != NO_WINDOW or consumes:
+        return None
+    state, guards = 0, []
+    while len(steps := plan.automaton.outgoing.get(state, [])) == 1 and state not in plan.automaton.finals:
+        guards.append(steps[0].guard)
+        state = steps[0].target
+    alike = len(guards) > 1 and len(set(guards[1:])) == 1
+    return len(guards) if alike and not steps and plan.automaton.finals == {state} else None
 
 
 def _spans_of(variable: str, plan: Plan, checked: Checked) -> Spans | None:

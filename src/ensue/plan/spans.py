@@ -26,3 +26,6 @@ class Spans:
 
     variable: str
     folded: tuple[Folded, ...]
+    #: Of how many events every window is, where one condition says what may follow another event in it: a ring counts
+    #: them (`kernels/counted_windows.py`).
+    count: int | None = None
