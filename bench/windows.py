@@ -1,10 +1,11 @@
-"""Aggregates of windows that the data define: beside marks on each event, loops by hand and Polars, and how they grow."""
+"""Aggregates of windows that the data define: beside marks on each event, a loop by hand and Polars; how they grow."""
 
 from __future__ import annotations
 
 import resource
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -149,7 +150,7 @@ def open_windows(events: int) -> Iterator[dict[str, Any]]:
         types = np.full(events, "x")
         types[:count] = "a"
         choice, stream = chosen(OPEN, table(types))
-        works.append(lambda c=choice.for_rows, s=stream: evaluate_table(c, s, threads=1))
+        works.append(partial(evaluate_table, choice.for_rows, stream, threads=1))
     times = alternating(*works)
     for count, took in zip(counts, times, strict=True):
         yield {"name": f"an event with {count:,} open windows", "times_that_with_10": round(took / times[0], 2)}
@@ -166,8 +167,8 @@ def lengths(events: int) -> Iterator[dict[str, Any]]:
         choice, stream = chosen(OPEN, table(with_end))
         silent, other = chosen(OPEN.replace(": b)", ": c)"), table(with_end))
         ours, nothing = alternating(
-            lambda c=choice.for_rows, s=stream: evaluate_table(c, s, threads=1),
-            lambda c=silent.for_rows, s=other: evaluate_table(c, s, threads=1),
+            partial(evaluate_table, choice.for_rows, stream, threads=1),
+            partial(evaluate_table, silent.for_rows, other, threads=1),
         )
         found.append((length, (ours - nothing) / (repeats * at_once)))
     for length, took in found:
