@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from ensue.api import Query, match, query
     from ensue.errors import DataError, EngineError, EnsueError, QueryError
     from ensue.own.user_functions import function
+    from ensue.preparation import prepare
     from ensue.results.detections import Detections
     from ensue.results.matches import Matches
     from ensue.row_patterns.sql import SqlRows, explain_sql, sql
@@ -30,6 +31,7 @@ __all__ = [
     "explain_sql",
     "function",
     "match",
+    "prepare",
     "query",
     "sql",
 ]
@@ -38,6 +40,7 @@ _PLACES = {
     **dict.fromkeys(("Query", "match", "query"), "ensue.api"),
     **dict.fromkeys(("DataError", "EngineError", "EnsueError", "QueryError"), "ensue.errors"),
     "function": "ensue.own.user_functions",
+    "prepare": "ensue.preparation",
     "Detections": "ensue.results.detections",
     "Matches": "ensue.results.matches",
     **dict.fromkeys(("SqlRows", "explain_sql", "sql"), "ensue.row_patterns.sql"),

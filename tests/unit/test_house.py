@@ -108,6 +108,7 @@ ROOMS = (
     "explain",
     "pipeline",
     "api",
+    "preparation",
     "algebra",
     "spark",
     "cli",
