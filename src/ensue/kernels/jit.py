@@ -57,7 +57,7 @@ def inlined(function: Callable[..., Any]) -> Any:
 
 
 def part(function: Callable[..., Any]) -> Any:
-    """Marks a part of one kernel, cut out to be read by itself: the compiler reads it together with its only caller."""
+    """Marks a part of a kernel, cut out to be read by itself: the compiler reads it together with what calls it."""
     return njit(inline="always")(function)
 
 

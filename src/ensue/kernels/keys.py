@@ -272,7 +272,7 @@ def _hash_of_row(words: Any, i: int) -> int:
 def _place_of_row(words: Any, i: int, rows: Any, table: Any) -> int:
     """Where in the table the row is, or would be."""
     mask = len(table) - 1
-    place = _hash_of_row(words, i) & mask
+    place: int = _hash_of_row(words, i) & mask
     while table[place] != _FREE:
         known = table[place]
         same = True
@@ -346,7 +346,7 @@ def _hash_of_text(data: Any, first: int, last: int) -> int:
 @part
 def _place_of_text(data: Any, first: int, last: int, known_data: Any, known_end: Any, table: Any) -> int:
     mask = len(table) - 1
-    place = _hash_of_text(data, first, last) & mask
+    place: int = _hash_of_text(data, first, last) & mask
     while table[place] != _FREE:
         begin, end = known_end[table[place]], known_end[table[place] + 1]
         same = end - begin == last - first
