@@ -68,7 +68,7 @@ def random_expression(rng: Random, depth: int = 4, *, bare: bool = False) -> ast
     def some() -> ast.Expression:
         return random_expression(rng, depth - 1, bare=bare)
 
-    match rng.randrange(13) if depth else 0:
+    match rng.randrange(16) if depth else 0:
         case 0 | 1:
             return _value(rng, bare)
         case 2 | 3 | 4:
@@ -88,13 +88,15 @@ def random_expression(rng: Random, depth: int = 4, *, bare: bool = False) -> ast
             return ast.InList(some(), tuple(some() for _ in range(rng.randrange(1, 4))), _flag(rng))
         case 9:
             return ast.Between(some(), some(), some(), _flag(rng))
-        case 11:
+        case 10:
             parts = tuple(some() for _ in range(2 * rng.randrange(1, 3)))
             return ast.Case(some() if _flag(rng) else None, parts, some() if _flag(rng) else None)
-        case 12 if _flag(rng):
+        case 13 if _flag(rng):
             return ast.AtTimeZone(some(), rng.choice(_STRINGS))
-        case 12:
+        case 13:
             return ast.Cast(some(), rng.choice(tuple(ast.CAST_TYPES.values())))
+        case 14:
+            return ast.Call(ast.COUNT_DISTINCT, (some(),))
     return ast.Call(rng.choice(_FUNCTIONS), tuple(some() for _ in range(rng.randrange(3))))
 
 
@@ -204,6 +206,7 @@ def random_syntax_query(rng: Random) -> ast.Query:
     items = tuple(
         ast.Item(random_expression(rng, 2), random_name(rng) if _flag(rng) else None) for _ in range(rng.randrange(4))
     )
+    limited = _flag(rng)
     return ast.Query(
         items=items or None,
         streams=_names(rng, 1),
@@ -211,7 +214,11 @@ def random_syntax_query(rng: Random) -> ast.Query:
         selector=rng.choice(tuple(ast.Selector)),
         partition=tuple(map(ast.PartitionKey, _names(rng, 0))),
         consume=rng.choice(tuple(ast.Consume)),
-        limit=rng.randrange(100) if _flag(rng) else None,
+        limit=rng.randrange(100) if limited else None,
+        per=rng.choice(tuple(ast.Per)) if limited else ast.Per.RESULT,
+        order=tuple(
+            ast.SortKey(random_expression(rng, 2), _flag(rng), _flag(rng)) for _ in range(rng.choice((0, 0, 1, 2)))
+        ),
     )
 
 

@@ -16,6 +16,7 @@ from ensue.logic.outputs import Output, outputs
 from ensue.logic.paths import field_names
 from ensue.logic.position_check import position_problems
 from ensue.logic.scope import Bindings, bindings, free, is_aggregate
+from ensue.logic.sort_columns import SortColumn, sort_expression, sort_problems, unordered, with_sort_columns
 from ensue.logic.types import Typing
 
 
@@ -27,6 +28,7 @@ class Checked:
     query: ast.Query
     outputs: tuple[Output, ...]
     schema: Schema | None
+    order: tuple[SortColumn, ...] = ()
 
 
 def check(query: ast.Query, text: str, schema: Schema | None = None) -> Checked:
@@ -49,34 +51,46 @@ def check(query: ast.Query, text: str, schema: Schema | None = None) -> Checked:
     """
     typing = Typing(schema, bindings(query.pattern))
     problems = [
-        *_shape_problems(query),
+        *_shape_problems(query.pattern),
         *scope_problems(query.pattern),
         *_item_problems(query),
         *_clause_problems(query, schema),
     ]
-    for node in ast.walk(query.pattern):
-        if isinstance(node, ast.Filter | ast.Satisfying):
-            typing.condition(node.condition)
+    _type_conditions(query.pattern, typing)
     for item in query.items or ():
         if not isinstance(item.expression, ast.Name):
             typing.infer(item.expression)
     columns = outputs(query, Typing(schema))
-    problems += [*typing.problems, *_duplicate_columns(query, columns)]
+    if query.expect is not None:
+        problems += _expectation_problems(query.expect, schema)
+    order: tuple[SortColumn, ...] = ()
+    wrong = list(_order_problems(query, columns))
+    if not wrong:
+        columns, order = with_sort_columns(query, columns, typing)
+        wrong = list(unordered(query, order, columns))
+    problems += [*wrong, *typing.problems, *_duplicate_columns(query, columns)]
     if problems:
         raise QueryError(text, list(dict.fromkeys(problems)))
-    return Checked(text, query, columns, schema)
+    return Checked(text, query, columns, schema, order)
+
+
+def _type_conditions(p: ast.Pattern, typing: Typing) -> None:
+    for node in ast.walk(p):
+        if isinstance(node, ast.Filter | ast.Satisfying):
+            typing.condition(node.condition)
 
 
 # ---------------------------------------------------------------- shape: `?`, intervals, projections, selectors
 
 
-def _shape_problems(query: ast.Query) -> Iterator[Problem]:
-    yield from _optional_problems(query.pattern)
-    yield from _absence_problems(query.pattern)
-    yield from _next_problems(query.pattern)
-    yield from _past_problems(query.pattern)
-    yield from position_problems(query.pattern)
-    for node in ast.walk(query.pattern):
+def _shape_problems(pattern: ast.Pattern, *, of_stream: bool = False) -> Iterator[Problem]:
+    """The problems of a pattern; one `of_stream` says what a whole stream is, so it may have no event."""
+    yield from _optional_problems(pattern, _alternatives(pattern) if of_stream else [])
+    yield from _absence_problems(pattern)
+    yield from _next_problems(pattern)
+    yield from _past_problems(pattern)
+    yield from position_problems(pattern)
+    for node in ast.walk(pattern):
         match node:
             case ast.Interval() if node.is_empty():
                 yield problem(node, f"the interval {print_interval(node)} contains no time difference")
@@ -157,11 +171,11 @@ def _named(p: ast.Pattern) -> str:
     return type(p).__name__.upper()
 
 
-def _optional_problems(root: ast.Pattern) -> Iterator[Problem]:
+def _optional_problems(root: ast.Pattern, allowed: list[ast.Pattern]) -> Iterator[Problem]:
     def sided(p: ast.Node) -> tuple[ast.Node, ...]:
         return (p.left, p.right) if isinstance(p, ast.Sequence | ast.NotBetween) else ()
 
-    placed = {id(side) for p in ast.walk(root) for side in sided(p)}
+    placed = {id(side) for p in ast.walk(root) for side in sided(p)} | set(map(id, allowed))
     placed |= {id(p.past) for p in ast.find(root, ast.After)}
     # A window has one event or more: SPAN takes of `p*` what has some.
     placed |= {id(side) for p in ast.find(root, ast.SpanOf) for side in _alternatives(p.body)}
@@ -253,6 +267,28 @@ def _clause_problems(query: ast.Query, schema: Schema | None) -> Iterator[Proble
     if query.limit == 0:
         where = query.places.get("LIMIT", query.span)
         yield problem(where, "LIMIT 0 reports nothing", "leave LIMIT out for all complex events")
+
+
+def _order_problems(query: ast.Query, columns: tuple[Output, ...]) -> Iterator[Problem]:
+    known = bindings(query.pattern)
+    for key in query.order:
+        e = sort_expression(key, query, columns)
+        if e is not None and not isinstance(e, ast.Name):
+            yield from _per_match_problems(e, known)
+    yield from sort_problems(query, columns)
+
+
+def _expectation_problems(expected: ast.Pattern, schema: Schema | None) -> Iterator[Problem]:
+    """EXPECT takes a pattern of its own: it knows no variables of the query's."""
+    yield from _shape_problems(expected, of_stream=True)
+    yield from scope_problems(expected)
+    for node in ast.walk(expected):
+        if isinstance(node, ast.NotAfter | ast.NotBefore):
+            message = "EXPECT says which events come one after another, and an absence with a deadline is about time"
+            yield problem(node, message, "leave it out: what must not lie between two events is p ; NOT q ; r")
+    typing = Typing(schema, bindings(expected))
+    _type_conditions(expected, typing)
+    yield from typing.problems
 
 
 def _duplicate_columns(query: ast.Query, columns: tuple[Output, ...]) -> Iterator[Problem]:
