@@ -16,8 +16,8 @@ from ensue.data.events import log
 from ensue.errors import EngineError
 from ensue.row_patterns.sql import sql
 
-#: How a step evaluates its query: its matches, which events took part, more matches than fit, SQL.
-_RUN, _DETECT, _REFUSED, _SQL = range(4)
+#: How a step evaluates its query: its matches, which events took part, more matches than fit, SQL, with corrections.
+_RUN, _DETECT, _REFUSED, _SQL, _LIVE = range(5)
 #: Open matches of these take more than the first room for them, so that what clears it is compiled too.
 _EVENTS = 60_000
 
@@ -53,6 +53,8 @@ STEPS = (
     Step("conditions over several events", _COMPUTED),
     Step("the next one of this key", _COMPUTED_MERGED),
     Step("LAST among compared events", "SELECT LAST * FROM S WHERE (A AS y FILTER y.v > LASTOF(y).v)+ WITHIN 3 s"),
+    Step("aggregates of windows", f"SELECT sum(w.v) AS s, avg(w.f) AS f FROM S WHERE SPAN(A ; B) AS w {_NEAR}"),
+    Step("late events", "SELECT x.v, y FROM S WHERE A AS x ; B AS y WITHIN 3 s", _LIVE),
     Step("detection", f"SELECT * FROM S WHERE A ; B {_NEAR}", _DETECT),
     Step("detection of compared events", _RELATED, _DETECT),
     Step("detection of compared sets", _MERGED, _DETECT),
@@ -100,6 +102,12 @@ def _evaluate(step: Step, events: pa.Table) -> None:
         len(query(step.text).detect(events, engine="automaton"))
     elif step.how == _SQL:
         sql(step.text, {"S": events}).to_arrow()
+    elif step.how == _LIVE:
+        live = query(step.text).live(keep="all", changes="change")
+        for change, begin in (("insert", 100), ("delete", 0), ("insert", 0)):  # the later ones come first
+            part = events[begin : begin + 100]
+            live.push(part.append_column("change", pa.array([change] * len(part)))).to_arrow()
+        len(live.answer())
     else:
         with suppress(EngineError):  # by then it has been counted how much is needed
             len(query(step.text).run(events, engine="automaton", memory="64 MB"))
@@ -113,6 +121,7 @@ def _events() -> pa.Table:
             "time": pa.array(numbers * 1_000_000, pa.timestamp("us")),
             "type": pa.array(np.array(["A", "B", "C"])[numbers * 7 % 3]),
             "v": numbers * 31 % 10,
+            "f": numbers * 31 % 10 / 7,
             "k": numbers % 5,
             "many": numbers // 8 << 20,
             "name": pa.array(np.array(["one", "two"])[numbers % 2]),
