@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ensue.errors import DataError, EngineError, EnsueError, QueryError
     from ensue.own.user_aggregates import aggregate
     from ensue.own.user_functions import function
+    from ensue.preparation import prepare
     from ensue.results.changes import Answer, Changes
     from ensue.results.detections import Detections
     from ensue.results.matches import Matches
@@ -39,6 +40,7 @@ __all__ = [
     "function",
     "live",
     "match",
+    "prepare",
     "query",
     "sql",
 ]
@@ -48,6 +50,7 @@ _PLACES = {
     **dict.fromkeys(("DataError", "EngineError", "EnsueError", "QueryError"), "ensue.errors"),
     "aggregate": "ensue.own.user_aggregates",
     "function": "ensue.own.user_functions",
+    "prepare": "ensue.preparation",
     "Detections": "ensue.results.detections",
     **dict.fromkeys(("Live", "LiveQueries"), "ensue.corrections.live_queries"),
     **dict.fromkeys(("Answer", "Changes"), "ensue.results.changes"),
