@@ -221,6 +221,24 @@ def test_what_is_folded_over_one_event() -> None:
     assert (spans.variable, str(folded.kind)) == ("w", "integer")
 
 
+@pytest.mark.parametrize(
+    "items",
+    ["*", "w", "collect(w.i) AS c", "w, sum(w.f) AS s", "max(w.s) AS m, median(w.f) AS d", "sum(w.i - PREV(w.i)) AS p"],
+)
+@pytest.mark.parametrize("rest", ["", " PARTITION BY k", " PARTITION BY k WITHIN 3 EVENTS"])
+def test_windows_that_are_judged_before_they_are_written_out(items: str, rest: str) -> None:
+    text = f"SELECT {items} FROM S WINDOW w AS (IS A:+ : ANY) FILTER avg(w.i) > 0 FILTER count(w) > 1{rest}"
+    table = table_of(random_rows(Random("judged"), 40))
+    query = ensue.query(text)
+    choice, _ = choice_of(query, table)
+    spans = choice.for_table.plan.spans if choice.for_table.plan is not None else None
+    assert spans is not None
+    assert spans.shown
+    found, expected = (query.run(table, unit="s", engine=engine) for engine in ("automaton", "reference"))
+    assert _marked(found) == _marked(expected) != []
+    assert sorted(map(repr, found.to_arrow().to_pylist())) == sorted(map(repr, expected.to_arrow().to_pylist()))
+
+
 def test_the_events_are_there_when_they_are_asked_for() -> None:
     matches = ensue.query("SELECT count(w) AS n FROM S WINDOW w AS (IS A:+)").run(EVENTS, unit="s")
     assert _marked(matches) == [[0], [0, 1], [1]]

@@ -7,7 +7,7 @@ are left out of the automaton, and what the query asks of the window is folded w
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -31,15 +31,19 @@ _FOLDED = ("count", "sum", "avg", "min", "max")
 _ORDERED = (Kind.BOOLEAN, Kind.INTEGER, Kind.FLOAT, Kind.TIMESTAMP, Kind.DURATION)
 
 
-def by_spans(plan: Plan, checked: Checked) -> Plan | None:
-    """The plan that finds the same windows by their ends; None where the query needs their events."""
+def by_spans(plan: Plan, checked: Checked, *, at_hand: bool = False) -> Plan | None:
+    """The plan that finds the same windows by their ends; None where the query needs their events.
+
+    With `at_hand`, all events will still be there in the end: then windows whose events are shown are found in this
+    way, too, if aggregates of them are judged first.
+    """
     marks = {t.marks for t in plan.automaton.transitions}
     plain = not (plan.automaton.registers or plan.absence) and plan.schema is not None
     # Equalities that became keys would part the events of a window otherwise than the query does.
     if len(marks) != 1 or not plain or plan.keys != tuple(k.attribute for k in checked.query.partition):
         return None
     names = next(iter(marks))
-    spans = _spans_of(next(iter(names)), plan, checked) if len(names) == 1 else None
+    spans = _spans_of(next(iter(names)), plan, checked, at_hand) if len(names) == 1 else None
     if spans is None:
         return None
     automaton = replace(
@@ -65,8 +69,17 @@ def _count(plan: Plan) -> int | None:
     return len(guards) if alike and not steps and plan.automaton.finals == {state} else None
 
 
-def _spans_of(variable: str, plan: Plan, checked: Checked) -> Spans | None:
-    asked = [*(o.expression for o in checked.outputs), *plan.related]
+def _spans_of(variable: str, plan: Plan, checked: Checked, at_hand: bool) -> Spans | None:
+    items = [o.expression for o in checked.outputs]
+    folded = _folded_of([*items, *plan.related], variable, plan.schema)
+    if folded is not None:
+        return Spans(variable, folded)
+    judged = _folded_of(plan.related, variable, plan.schema) if at_hand and plan.related else None
+    return None if judged is None else Spans(variable, judged, shown=True)
+
+
+def _folded_of(asked: Sequence[ast.Expression], variable: str, schema: Schema | None) -> tuple[Folded, ...] | None:
+    """What is folded for some expressions; None where one of them needs the events."""
     if any(isinstance(e, ast.Name) for e in asked):
         return None  # its events are shown
     if any(any(ast.find(without_aggregates(e), ast.Attribute)) for e in asked):
@@ -77,11 +90,11 @@ def _spans_of(variable: str, plan: Plan, checked: Checked) -> Spans | None:
         if looks_back(argument):
             return None
         if call.function not in OF_ENDS:
-            made = _folded(call, variable, plan.schema)
+            made = _folded(call, variable, schema)
             if made is None:
                 return None
             folded[made.text] = made
-    return Spans(variable, tuple(folded.values()))
+    return tuple(folded.values())
 
 
 def _aggregates(asked: Iterable[ast.Expression]) -> list[ast.Call]:

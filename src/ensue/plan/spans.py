@@ -29,3 +29,5 @@ class Spans:
     #: Of how many events every window is, where one condition says what may follow another event in it: a ring counts
     #: them (`kernels/counted_windows.py`).
     count: int | None = None
+    #: Whether rows show the events themselves, so that the windows that pass are written out in the end.
+    shown: bool = False
