@@ -40,8 +40,8 @@ class Inside:
 
 def written_out(found: ComplexEvents, stream: EventStream, keys: Sequence[str], budget: Budget) -> ComplexEvents:
     """The windows with a mark on each of their events, as they are where nothing found them by their ends."""
-    marks = frozenset({found.span})
-    if found.span is None or marks not in found.sets:
+    marks = frozenset({found.span or ""})
+    if marks not in found.sets:
         return found
     inside = Inside(partition_codes(stream, keys), found.start, found.end)
     budget.check(Large.MATCHES, 2 * inside.nbytes, len(found))
