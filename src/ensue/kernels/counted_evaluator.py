@@ -17,8 +17,6 @@ from ensue.kernels.stepping import Batch
 class CountedEvaluator(Evaluator):
     """Constant time an event, however many windows are open; the slots of a partition are its ring."""
 
-    kernel = "counted_windows.find_counted"
-
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         spans = self.plan.spans
