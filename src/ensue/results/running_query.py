@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -14,6 +15,7 @@ from ensue.engines.finishing import finished
 from ensue.engines.item_lookback import ItemLookBack
 from ensue.engines.kept_events import KeptEvents
 from ensue.engines.opening import opened
+from ensue.engines.unexpected import Unexpected
 from ensue.plan.choice import Choice
 from ensue.results.matches import Matches
 
@@ -27,6 +29,7 @@ class RunningQuery:
     returns such matches without new events. `given` is a bit mask of the predicates that are already evaluated when the
     events come (see `EventStream.predicate_bits`). With `passing`, the caller takes the rows as `tables` and keeps none
     of them: then they may be more than the `budget` holds. `closing` says that `finish` will be called at the end.
+    `watched` says that all events come, in their order, so that those can be counted that EXPECT does not expect.
     """
 
     def __init__(
@@ -38,6 +41,7 @@ class RunningQuery:
         budget: Budget | None = None,
         passing: bool = False,
         closing: bool = False,
+        watched: bool = True,
     ) -> None:
         self._choice = choice
         self._budget = budget = budget or Budget()
@@ -45,6 +49,7 @@ class RunningQuery:
         self._engine = opened(choice, tick, given=given, budget=budget, passing=passing, closing=closing)
         self._look_back = ItemLookBack(choice.checked)
         self._kept = KeptEvents(self._look_back.kept(choice.attributes_kept), tick, budget)
+        self._unexpected = Unexpected(choice if watched else replace(choice, expectation=None), tick, budget)
         self._made_by = choice.made_by(tick)
 
     @property
@@ -56,6 +61,15 @@ class RunningQuery:
     def next_due(self) -> int | None:
         """The time from which on `pass_time` may return rows; None if it returns none without new events."""
         return self._engine.next_due
+
+    @property
+    def open_windows(self) -> int:
+        """From how many events the open partial matches began; 0 where the reference evaluates them."""
+        return self._engine.begun
+
+    def unexpected(self) -> int:
+        """How many events were not as EXPECT says since this was last asked."""
+        return self._unexpected.taken()
 
     def push(self, events: EventStream) -> pa.Table:
         """Returns the rows of the matches that become known with these events, which must follow the earlier ones."""
@@ -70,6 +84,7 @@ class RunningQuery:
 
     def tables(self, events: EventStream) -> Iterator[pa.Table]:
         """The same rows in parts, at least one table; the caller must take all of them."""
+        self._unexpected.push(events)
         self._kept.add(self._look_back.extended(events))
         some = False
         for found in self._engine.parts(events):
@@ -116,6 +131,7 @@ class RunningQuery:
             **prefixed("engine", self._engine.save()),
             **prefixed("kept", self._kept.save()),
             **prefixed("look_back", self._look_back.save()),
+            **prefixed("expected", self._unexpected.save()),
         }
 
     def restore(self, parts: Parts) -> None:
@@ -123,3 +139,4 @@ class RunningQuery:
         self._engine.load(unprefixed("engine", parts))
         self._kept.load(unprefixed("kept", parts))
         self._look_back.load(unprefixed("look_back", parts))
+        self._unexpected.load(unprefixed("expected", parts))

@@ -84,9 +84,16 @@ class Recipe:
         """What a task may take."""
         return self.memory.budget(advice_for(self.choice.checked.query, on_spark=True))
 
-    def running(self, budget: Budget, *, passing: bool = False) -> RunningQuery:
+    def running(self, budget: Budget) -> RunningQuery:
+        """The query over the events of a stream."""
+        return RunningQuery(self.choice, self.tick, given=self.given, budget=budget)
+
+    def running_once(self, budget: Budget) -> RunningQuery:
+        """The query over finite events, of which only those come that matter."""
         given, closing = self.given, self.closed
-        return RunningQuery(self.choice, self.tick, given=given, budget=budget, passing=passing, closing=closing)
+        return RunningQuery(
+            self.choice, self.tick, given=given, budget=budget, passing=True, closing=closing, watched=False
+        )
 
     @cached_property
     def by_slice(self) -> Recipe:

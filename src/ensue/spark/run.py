@@ -210,15 +210,21 @@ def prepare(query: ast.Query, text: str, events: Frames, **reading: Unpack[Readi
         # With keys from equalities, a slice or a bucket would count the events of each key by itself.
         choice = pipeline.prepare(query, text, schema, frames.tick, reading, tying=False)
     pushdown = _NOTHING
-    if choice.plan is not None and choice.plan.absence is None:  # with a deadline every event matters: it advances time
+    if _some_matter(choice, frames):
         pushdown = push_down(choice.plan, frames, schema, items_look_back=looks_back(*(query.items or ())))
     attributes = _travelling(choice, pushdown, frames)
     return Job(frames, choice, pushdown, batch_layout(choice, frames.tick), attributes, zone)
 
 
+def _some_matter(choice: Choice, frames: EventFrame) -> bool:
+    """Whether not all events matter: with a deadline each one advances time, and EXPECT speaks of all of a stream."""
+    watched = frames.streaming and choice.watching is not None
+    return choice.plan is not None and choice.plan.absence is None and not watched
+
+
 def _travelling(choice: Choice, pushdown: Pushdown, events: EventFrame) -> list[str]:
     """The user's columns that Python needs."""
-    if choice.plan is not None and choice.plan.absence is None:
+    if _some_matter(choice, events):
         used = choice.attributes_kept
         used = None if used is None else used.union(pushdown.local_attributes, choice.keys)
     else:
