@@ -1,4 +1,4 @@
-"""EXPECT: it changes no result, and the events that break it are counted, against the definition by all continuations."""
+"""EXPECT changes no result, and the events that break it are counted: against its definition, by all continuations."""
 
 from __future__ import annotations
 
@@ -26,7 +26,11 @@ MORE = 8
 
 
 def table_of(letters: str, keys: str | None = None) -> pa.Table:
-    columns = {"time": list(range(len(letters))), "type": list(letters), "k": [int(c) for c in keys or "0" * len(letters)]}
+    columns = {
+        "time": list(range(len(letters))),
+        "type": list(letters),
+        "k": [int(c) for c in keys or "0" * len(letters)],
+    }
     return pa.table(columns)
 
 
@@ -60,7 +64,7 @@ def counted_in_batches(text: str, table: pa.Table, cuts: list[int]) -> int:
 
 
 def compare(seed: int) -> int:
-    """A random expression over a random stream, whole, in batches and by key; says how many events it did not expect."""
+    """A random expression over a random stream, whole, in batches and by key; says how many events are unexpected."""
     rng = Random(f"expect {seed}")
     ours, theirs = random_regex(rng, 2)
     if rng.random() < 0.6:

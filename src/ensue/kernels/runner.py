@@ -17,7 +17,19 @@ from ensue.data.complex_events import ComplexEvents, concatenated
 from ensue.data.envelope import Parts
 from ensue.data.events import EventStream, one_chunk
 from ensue.kernels import evaluate, stepping
-from ensue.kernels.arena import CHILD, EVENT, MARK_BITS, NOTHING, TREE, USED, Arena, bytes_a_node, collect, grown, new_arena
+from ensue.kernels.arena import (
+    CHILD,
+    EVENT,
+    MARK_BITS,
+    NOTHING,
+    TREE,
+    USED,
+    Arena,
+    bytes_a_node,
+    collect,
+    grown,
+    new_arena,
+)
 from ensue.kernels.classes import Classes, Classifier, Codes, take_busy
 from ensue.kernels.compiled import make_ready
 from ensue.kernels.counting import Counts

@@ -27,6 +27,7 @@ from ensue.logic.window import looks_back, peel_windows
 from ensue.plan import Window
 from ensue.plan.choice import Choice
 from ensue.results.matches import Matches
+from ensue.spark.admission import refuse_growing_state
 from ensue.spark.batch import run_batch
 from ensue.spark.bucket_count import BucketCount
 from ensue.spark.chaining import is_behind_operator, with_event_time
@@ -79,10 +80,7 @@ def run(
     if not job.events.streaming:
         return run_batch(job.travelling, job.layout, recipe, job.result)
     if not of_stream.unbounded and not job.bounded:
-        raise EngineError(
-            "the query has no window: over a stream, its state would grow for ever. Bound it with WITHIN, or allow "
-            "that with unbounded=True"
-        )
+        refuse_growing_state(job.choice)
     frame = job.events.frame
     behind_operator = is_behind_operator(frame, job.events.time)
     after = final_after(job.events) if of_stream.alone else None
