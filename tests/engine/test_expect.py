@@ -82,7 +82,7 @@ def compare(seed: int) -> int:
     apart = sum(broken(part, theirs) for part in parts)
     assert ensue.match(table_of(letters, keys), by_key, unit="s").unexpected == apart, (seed, text, letters, keys)
     assert counted_in_batches(by_key, table_of(letters, keys), cuts) == apart, (seed, text, letters, keys)
-    return found.unexpected
+    return int(found.unexpected)
 
 
 @pytest.mark.parametrize("seeds", shares(200, each=50))

@@ -424,6 +424,7 @@ def _case(rng: Random, term: Callable[[], ast.Expression]) -> ast.Expression:
 def random_query(rng: Random, depth: int = 3) -> ast.Query:
     """A well-formed query over the stream `S` with every clause that a query may have."""
     pattern = _with_deadlines(rng, depth) if chance(rng, 10) else random_pattern(rng, depth)
+    limit = rng.choice((1, 2, 3)) if chance(rng, 6) else None
     return ast.Query(
         items=_items(rng, pattern) if chance(rng, 2) else None,
         streams=("S",),
@@ -431,7 +432,8 @@ def random_query(rng: Random, depth: int = 3) -> ast.Query:
         selector=rng.choice((ast.Selector.ALL, ast.Selector.ALL, ast.Selector.ALL, *_SELECTORS)),
         partition=rng.choice(((), (), (), (ast.PartitionKey("k"),), (ast.PartitionKey("k"), ast.PartitionKey("v")))),
         consume=rng.choice((ast.Consume.NONE, ast.Consume.NONE, ast.Consume.PARTITION, ast.Consume.ANY)),
-        limit=rng.choice((1, 2, 3)) if chance(rng, 6) else None,
+        limit=limit,
+        per=ast.Per.RESULT if limit is None else ast.Per.END,
     )
 
 

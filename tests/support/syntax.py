@@ -206,6 +206,7 @@ def random_syntax_query(rng: Random) -> ast.Query:
     items = tuple(
         ast.Item(random_expression(rng, 2), random_name(rng) if _flag(rng) else None) for _ in range(rng.randrange(4))
     )
+    limited = _flag(rng)
     return ast.Query(
         items=items or None,
         streams=_names(rng, 1),
@@ -213,7 +214,11 @@ def random_syntax_query(rng: Random) -> ast.Query:
         selector=rng.choice(tuple(ast.Selector)),
         partition=tuple(map(ast.PartitionKey, _names(rng, 0))),
         consume=rng.choice(tuple(ast.Consume)),
-        limit=rng.randrange(100) if _flag(rng) else None,
+        limit=rng.randrange(100) if limited else None,
+        per=rng.choice(tuple(ast.Per)) if limited else ast.Per.RESULT,
+        order=tuple(
+            ast.SortKey(random_expression(rng, 2), _flag(rng), _flag(rng)) for _ in range(rng.choice((0, 0, 1, 2)))
+        ),
     )
 
 

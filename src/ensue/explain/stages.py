@@ -15,6 +15,7 @@ from ensue.language import ast
 from ensue.language.printer import print_expression, print_interval, print_pattern, print_query
 from ensue.logic.check import Checked
 from ensue.logic.classify import Fragment, classify
+from ensue.logic.late_events import told_of_late_events
 from ensue.logic.never import warnings_of
 from ensue.logic.scope import bindings
 from ensue.plan import Plan
@@ -35,7 +36,12 @@ def explain(choice: Choice, *, verbose: bool = False, more: Mapping[str, list[st
         "warnings": [line for w in warnings_of(checked.query, checked.text) for line in w.splitlines()],
         "variables": _variables(checked.query.pattern),
         "result": _columns(checked),
-        "evaluation": [*_properties(classify(checked.query)), *_keys(choice), *_engine(choice)],
+        "evaluation": [
+            *_properties(classify(checked.query)),
+            f"late          {told_of_late_events(checked.query)}",
+            *_keys(choice),
+            *_engine(choice),
+        ],
     }
     sections["windows"] = window_lines(choice)
     if plan is not None:
@@ -80,6 +86,10 @@ def _engine(choice: Choice) -> list[str]:
     judged = " before they are judged" if plan.related else ""
     slow = slow_moves(plan.automaton) if plan.automaton.registers and not plan.on_one_clock else []
     lines = [f"engine        automaton: {_time(plan, slow)}, plus the size of the matches{judged}"]
+    spans = None if choice.for_rows.plan is None else choice.for_rows.plan.spans
+    if spans is not None:
+        folded = "; ".join(f.text for f in spans.folded) or "nothing"
+        lines.append(f"folded        {folded}: while events come, none of which is kept for {spans.variable}")
     if plan.chooses is not None:
         lines.append(f"choice        {plan.chooses}: at the end of a match, among the best of each start in reach")
     if plan.chooses_judged is not None:
@@ -122,7 +132,7 @@ def _variables(pattern: ast.Pattern) -> list[str]:
 
 def _columns(checked: Checked) -> list[str]:
     keys = [k.attribute for k in checked.query.partition]
-    return [", ".join([*keys, "start_time", "end_time", *(o.name for o in checked.outputs)])]
+    return [", ".join([*keys, "start_time", "end_time", *(o.name for o in checked.outputs if not o.hidden)])]
 
 
 def _properties(fragment: Fragment) -> list[str]:

@@ -489,6 +489,23 @@ class Item(Node):
     alias: str | None = None
 
 
+class Per(StrEnum):
+    """Of what `LIMIT n` takes `n` rows; the whole result is what a query says without PER."""
+
+    RESULT = "RESULT"
+    END = "END"
+    PARTITION = "PARTITION"
+
+
+@dataclass(frozen=True)
+class SortKey(Node):
+    """`e DESC NULLS FIRST`. Without a word about NULLs they count as the greatest value."""
+
+    expression: Expression
+    descending: bool = False
+    nulls_first: bool = False
+
+
 @dataclass(frozen=True)
 class PartitionKey(Node):
     attribute: str
@@ -505,6 +522,8 @@ class Query(Node):
     partition: tuple[PartitionKey, ...] = ()
     consume: Consume = Consume.NONE
     limit: int | None = None
+    per: Per = Per.RESULT
+    order: tuple[SortKey, ...] = ()
     expect: Pattern | None = None  # what the user says of the stream; it changes no result
     #: The spans of parts that are not nodes: "items", "stream 0", "LIMIT".
     places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)

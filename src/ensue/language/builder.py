@@ -155,6 +155,14 @@ class Expr:
     def __iter__(self) -> Iterator[Expr]:
         raise TypeError("an expression cannot be iterated over: x.tags[1] is the first element of a list")
 
+    def ascending(self, *, nulls_first: bool = False) -> ast.SortKey:
+        """`e NULLS FIRST` in ORDER BY"""
+        return ast.SortKey(self.node, False, nulls_first)
+
+    def descending(self, *, nulls_first: bool = True) -> ast.SortKey:
+        """`e DESC` in ORDER BY; NULL is the greatest value, unless `nulls_first` is False"""
+        return ast.SortKey(self.node, True, nulls_first)
+
     def named(self, alias: str) -> ast.Item:
         """The expression as an item of SELECT with a name."""
         return ast.Item(self.node, alias)
@@ -447,6 +455,8 @@ class Select:
     keys: tuple[str, ...] = ()
     policy: ast.Consume = ast.Consume.NONE
     most: int | None = None
+    per: ast.Per = ast.Per.RESULT
+    order: tuple[ast.SortKey, ...] = ()
     expected: Pat | None = None
 
     def from_(self, *streams: str) -> Select:
@@ -469,9 +479,14 @@ class Select:
         """`CONSUME BY`: `ANY`, `PARTITION` or `NONE`."""
         return dataclasses.replace(self, policy=ast.Consume(policy.upper()))
 
-    def limit(self, most: int) -> Select:
-        """`LIMIT n`"""
-        return dataclasses.replace(self, most=most)
+    def order_by(self, *keys: Expr | ast.SortKey) -> Select:
+        """`ORDER BY e, f DESC`, as `order_by(x.v, y.v.descending())`; `attribute("n")` names a column of the result."""
+        made = (k if isinstance(k, ast.SortKey) else ast.SortKey(k.node) for k in keys)
+        return dataclasses.replace(self, order=tuple(made))
+
+    def limit(self, most: int, *, per: str = "result") -> Select:
+        """`LIMIT n`, and with `per="end"` or `per="partition"` the other forms"""
+        return dataclasses.replace(self, most=most, per=ast.Per(per.upper()))
 
     def expecting(self, pattern: Pat) -> Select:
         """`EXPECT (p)`: every beginning of the stream is one of a stream that `p` spans"""
@@ -489,6 +504,8 @@ class Select:
             partition=tuple(map(ast.PartitionKey, self.keys)),
             consume=self.policy,
             limit=self.most,
+            per=self.per,
+            order=self.order,
             expect=None if self.expected is None else self.expected.node,
         )
         return parse_query(print_query(query))

@@ -52,11 +52,20 @@ def print_query(query: ast.Query) -> str:
         lines.append(f"PARTITION BY {', '.join(print_name(k.attribute) for k in query.partition)}")
     if query.consume is not ast.Consume.NONE:
         lines.append(f"CONSUME BY {query.consume}")
+    if query.order:
+        lines.append(f"ORDER BY {', '.join(map(print_sort_key, query.order))}")
     if query.limit is not None:
-        lines.append(f"LIMIT {query.limit}")
+        per = "" if query.per is ast.Per.RESULT else f" PER {query.per}"
+        lines.append(f"LIMIT {query.limit}{per}")
     if query.expect is not None:
         lines.append(f"EXPECT ({print_pattern(query.expect)})")
     return "\n".join(lines)
+
+
+def print_sort_key(key: ast.SortKey) -> str:
+    direction = " DESC" if key.descending else ""
+    nulls = "" if key.nulls_first == key.descending else f" NULLS {'FIRST' if key.nulls_first else 'LAST'}"
+    return f"{print_expression(key.expression)}{direction}{nulls}"
 
 
 def _windows(p: ast.SpanOf) -> str:

@@ -33,6 +33,7 @@ class QueryRules(Transformer_NonRecursive):  # type: ignore[type-arg]
             found[name] = value
             for kind, suffix in suffixes:
                 pattern = kind(pattern, suffix, span=pattern.span.join(suffix.span))
+        limit, per = found.get("LIMIT", (None, ast.Per.RESULT))
         return ast.Query(
             items=items,
             streams=tuple(name for name, _ in streams),
@@ -40,7 +41,9 @@ class QueryRules(Transformer_NonRecursive):  # type: ignore[type-arg]
             selector=selector,
             partition=tuple(ast.PartitionKey(n, span=s) for n, s in found.get("PARTITION BY", ())),
             consume=found.get("CONSUME BY", ast.Consume.NONE),
-            limit=found.get("LIMIT"),
+            limit=limit,
+            per=per,
+            order=found.get("ORDER BY", ()),
             expect=found.get("EXPECT"),
             places=places,
             span=span_of(meta),
@@ -71,8 +74,21 @@ class QueryRules(Transformer_NonRecursive):  # type: ignore[type-arg]
             raise Refused(f"unknown consumption policy '{policy}'", token_span(policy), hint)
         return "CONSUME BY", span_of(meta), ast.Consume(policy.upper()), ()
 
-    def limit(self, meta: Meta, _l: Token, count: Token) -> Anything:
-        return "LIMIT", span_of(meta), whole_number(count), ()
+    def limit(self, meta: Meta, _l: Token, count: Token, *per: Token) -> Anything:
+        of = ast.Per(per[1].upper()) if per else ast.Per.RESULT
+        return "LIMIT", span_of(meta), (whole_number(count), of), ()
+
+    def order(self, meta: Meta, _o: Token, _by: Token, *keys: ast.SortKey) -> Anything:
+        return "ORDER BY", span_of(meta), keys, ()
+
+    def sort_key(self, meta: Meta, expression: ast.Expression, *words: Token) -> ast.SortKey:
+        descending = any(w.type == "DESC" for w in words)
+        nulls_first = descending  # NULL is the greatest value
+        if len(words) > 1 and words[-2].type == "NULLS":
+            if words[-1].upper() not in ("FIRST", "LAST"):
+                raise Refused(f"NULLS come FIRST or LAST, not '{words[-1]}'", token_span(words[-1]))
+            nulls_first = words[-1].upper() == "FIRST"
+        return ast.SortKey(expression, descending, nulls_first, span=span_of(meta))
 
     def expect(self, meta: Meta, _e: Token, pattern: ast.Pattern) -> Anything:
         return "EXPECT", span_of(meta), pattern, ()

@@ -16,6 +16,7 @@ from ensue.logic.outputs import Output, outputs
 from ensue.logic.paths import field_names
 from ensue.logic.position_check import position_problems
 from ensue.logic.scope import Bindings, bindings, free, is_aggregate
+from ensue.logic.sort_columns import SortColumn, sort_expression, sort_problems, unordered, with_sort_columns
 from ensue.logic.types import Typing
 
 
@@ -27,6 +28,7 @@ class Checked:
     query: ast.Query
     outputs: tuple[Output, ...]
     schema: Schema | None
+    order: tuple[SortColumn, ...] = ()
 
 
 def check(query: ast.Query, text: str, schema: Schema | None = None) -> Checked:
@@ -61,10 +63,15 @@ def check(query: ast.Query, text: str, schema: Schema | None = None) -> Checked:
     columns = outputs(query, Typing(schema))
     if query.expect is not None:
         problems += _expectation_problems(query.expect, schema)
-    problems += [*typing.problems, *_duplicate_columns(query, columns)]
+    order: tuple[SortColumn, ...] = ()
+    wrong = list(_order_problems(query, columns))
+    if not wrong:
+        columns, order = with_sort_columns(query, columns, typing)
+        wrong = list(unordered(query, order, columns))
+    problems += [*wrong, *typing.problems, *_duplicate_columns(query, columns)]
     if problems:
         raise QueryError(text, list(dict.fromkeys(problems)))
-    return Checked(text, query, columns, schema)
+    return Checked(text, query, columns, schema, order)
 
 
 def _type_conditions(p: ast.Pattern, typing: Typing) -> None:
@@ -260,6 +267,15 @@ def _clause_problems(query: ast.Query, schema: Schema | None) -> Iterator[Proble
     if query.limit == 0:
         where = query.places.get("LIMIT", query.span)
         yield problem(where, "LIMIT 0 reports nothing", "leave LIMIT out for all complex events")
+
+
+def _order_problems(query: ast.Query, columns: tuple[Output, ...]) -> Iterator[Problem]:
+    known = bindings(query.pattern)
+    for key in query.order:
+        e = sort_expression(key, query, columns)
+        if e is not None and not isinstance(e, ast.Name):
+            yield from _per_match_problems(e, known)
+    yield from sort_problems(query, columns)
 
 
 def _expectation_problems(expected: ast.Pattern, schema: Schema | None) -> Iterator[Problem]:

@@ -14,12 +14,16 @@ from ensue.logic.types import Typing
 
 @dataclass(frozen=True)
 class Output:
-    """One result column. A whole variable has an `ast.Name` as its expression and no type of its own."""
+    """One result column. A whole variable has an `ast.Name` as its expression and no type of its own.
+
+    A hidden one only sorts the rows.
+    """
 
     name: str
     expression: ast.Expression
     type: ValueType | None
     span: Span
+    hidden: bool = False
 
     @property
     def whole(self) -> str | None:
@@ -62,7 +66,7 @@ def attributes_used(query: ast.Query) -> frozenset[str] | None:
     parts = [query.pattern, *([] if query.expect is None else [query.expect])]
     conditions = [f.condition for p in parts for f in ast.walk(p) if isinstance(f, ast.Filter | ast.Satisfying)]
     used = {k.attribute for k in query.partition}
-    for e in [*conditions, *(i.expression for i in query.items)]:
+    for e in [*conditions, *(i.expression for i in query.items), *(k.expression for k in query.order)]:
         used |= {n.name for n in ast.find(e, ast.Attribute)}
     for e in conditions:
         used |= {n.name for n in ast.walk(e) if isinstance(n, ast.Name | ast.LastOf)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ensue.automata.build.expect import Expectation
@@ -14,6 +14,7 @@ from ensue.language.printer import print_query
 from ensue.logic.check import Checked
 from ensue.logic.outputs import attributes_shown, attributes_used
 from ensue.logic.window import Window, peel_windows
+from ensue.plan.by_spans import by_spans
 from ensue.plan.expectation import expectation_of, plan_of
 from ensue.plan.from_query import plan_query
 from ensue.plan.plan import Plan
@@ -39,6 +40,12 @@ class Choice:
     @property
     def engine(self) -> str:
         return "reference" if self.plan is None else "automaton"
+
+    @cached_property
+    def for_rows(self) -> Choice:
+        """The same where only rows are asked for: windows are then found by their ends, if the rows show no more."""
+        plan = None if self.plan is None else by_spans(self.plan, self.checked)
+        return self if plan is None else replace(self, plan=plan)
 
     @property
     def window(self) -> Window:
@@ -110,12 +117,13 @@ def choose(checked: Checked, engine: str = "auto", *, tying: bool = True) -> Cho
     if engine == "reference":  # the meaning as it is written, with no rewriting
         return Choice(checked, checked, None, "it was asked for", expectation=expectation)
     steps = rewrite(checked, RULES if tying else UNTIED)
+    evaluated = _tied(checked) if tying else checked
     try:
-        return Choice(checked, _tied(checked), plan_query(steps[-1].parts), "", steps, expectation)
+        return Choice(checked, evaluated, plan_query(steps[-1].parts), "", steps, expectation)
     except QueryError as e:
         if engine == "automaton" or any(p.kind is not ProblemKind.UNSUPPORTED for p in e.problems):
             raise
-        return Choice(checked, _tied(checked), None, e.problems[0].message, expectation=expectation)
+        return Choice(checked, evaluated, None, e.problems[0].message, expectation=expectation)
 
 
 def _tied(checked: Checked) -> Checked:

@@ -16,15 +16,17 @@ _ADVICE = "Bound it with WITHIN, or allow that with unbounded=True"
 def refuse_growing_state(choice: Choice) -> None:
     """Raises an EngineError unless what the query keeps of a stream is bounded, if the stream is as EXPECT says."""
     found = open_windows(choice)
-    if not is_bounded(found):
+    if not is_bounded(found, choice):
         raise EngineError(
             f"the query has no window: over a stream, its state would grow for ever{_why(found)}. {_ADVICE}"
         )
 
 
-def is_bounded(found: OpenWindows) -> bool:
-    """Whether the open windows, and the events of each of them, are bounded."""
-    return found.answer is Answer.BOUNDED and found.longest is not None
+def is_bounded(found: OpenWindows, choice: Choice) -> bool:
+    """Whether the open windows are bounded, and the events that are kept of each: where they are folded, none are."""
+    rows = choice.for_rows.plan
+    folded = rows is not None and rows.spans is not None
+    return found.answer is Answer.BOUNDED and (folded or found.longest is not None)
 
 
 def _why(found: OpenWindows) -> str:

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from ensue.data.budget import Budget, Large
+from ensue.engines.row_quota import RowQuota
 from ensue.engines.whole_tables import Work, evaluate_in_batches
 from ensue.results.matches import Matches
 from ensue.spark.bucket_count import BucketCount
@@ -62,7 +63,7 @@ class EvaluateSlices:
         stream = self.by_slice.stream(in_order(table))
         begins = stream.table.column(SLICE).to_numpy() * self.slices.length
         work = Work(
-            self.by_slice.choice,
+            self.by_slice.choice.for_rows,
             stream,
             threads=1,
             batch=_STEP,
@@ -70,11 +71,16 @@ class EvaluateSlices:
             budget=budget,
             passing=True,
         )
+        quota = RowQuota.of(self.recipe.choice.checked.query)  # the first rows of all are among the first of each task
         for found in evaluate_in_batches(work):
             # The previous slice reports the matches that end before this slice begins.
             own = found.in_order(np.flatnonzero(stream.times[found.end] >= begins[found.end]))
+            if quota is not None:
+                own = quota.take(own, stream)
             for rows in Matches(self.recipe.choice.checked, stream, own, budget).tables():
                 yield from _handed_back(rows, self.recipe)
+            if quota is not None and quota.full:
+                break
 
 
 @dataclass(frozen=True)
@@ -88,6 +94,8 @@ class EvaluateSorted:
         running = self.recipe.running_once(budget)
         with budget.explaining_memory_errors():
             for table in gathered(batches, _STEP):
+                if running.full:
+                    continue  # Spark wants all of its rows to be read
                 for rows in running.tables(self.recipe.stream(table)):
                     yield from _handed_back(rows, self.recipe)
             for rows in running.finish() if self.recipe.closed else ():

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from ensue.data.reading import Reading
 from ensue.explain import explain
 from ensue.language import ast
+from ensue.language.printer import print_sort_key
 from ensue.spark.frames import Frames
 from ensue.spark.run import Job, OfStream, prepare, run
 
@@ -47,9 +48,18 @@ def describe(job: Job) -> list[str]:
     lines.append(f"events        {down.kept}")
     carried = ", ".join(job.attributes) or "none but the time"
     lines.append(f"columns       {carried}")
+    lines += _rows(job.choice.checked.query)
     if down.relevant is None and down.markable is not None:
         lines.append("              NULL in events that no match shows")
     return lines
+
+
+def _rows(query: ast.Query) -> list[str]:
+    """What Spark does with the rows of the tasks."""
+    keys = ", ".join(print_sort_key(k) for k in query.order) or "end_time"
+    if query.limit is not None and query.per is ast.Per.RESULT:
+        return [f"rows          the first {query.limit} by {keys}"]
+    return [f"rows          sorted by {keys}"] if query.order else []
 
 
 def _shared_out(job: Job) -> str:

@@ -55,6 +55,8 @@ def batch_layout(choice: Choice, tick: int | None) -> Layout:
     if deadline_of(query.pattern) is not None:
         return Layout((), None, "time passes a deadline for all partitions at once")
     keys = () if query.consume is ast.Consume.ANY else choice.keys
+    if query.limit is not None and query.per is ast.Per.PARTITION:
+        return Layout(keys, None, "LIMIT counts the rows of a partition from its first event on")
     reach = reach_in_time(choice, tick)
     if reach.ticks is None or tick is None:
         return Layout(keys, None, reach.because)

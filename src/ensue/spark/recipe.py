@@ -109,7 +109,11 @@ class Recipe:
     @property
     def made_by(self) -> dict[str, str]:
         """What a saved state depends on: what the query's own does, the result's columns, and what is recorded."""
-        return {**self.choice.made_by(self.tick), "columns of the result": str(self.result), **dict(self.recorded)}
+        return {
+            **self.choice.for_rows.made_by(self.tick),
+            "columns of the result": str(self.result),
+            **dict(self.recorded),
+        }
 
 
 def in_order(table: pa.Table) -> pa.Table:

@@ -22,9 +22,10 @@ from ensue.language import ast
 from ensue.logic.check import check
 from ensue.logic.classify import deadline_of
 from ensue.logic.outputs import attributes_used
+from ensue.logic.rows_of_stream import check_rows_of_stream
 from ensue.logic.wall_clock import reads_wall_clock
 from ensue.logic.window import looks_back, peel_windows
-from ensue.plan import Window
+from ensue.plan import Plan, Window
 from ensue.plan.choice import Choice
 from ensue.results.matches import Matches
 from ensue.spark.admission import refuse_growing_state
@@ -36,6 +37,7 @@ from ensue.spark.layout import Layout, batch_layout
 from ensue.spark.plain_columns import quoted
 from ensue.spark.pushdown import Pushdown, push_down
 from ensue.spark.recipe import HASH, TIE, TIME, TYPE, WORD, Recipe, travelling_name
+from ensue.spark.row_sorting import sorted_rows, with_sorting_columns
 from ensue.spark.session_zone import session_zone
 from ensue.spark.streaming import BucketProcessor, run_late, run_streaming
 from ensue.spark.task_memory import memory_of_tasks
@@ -78,7 +80,8 @@ def run(
         )
     recipe = replace(job.recipe, memory=memory_of_tasks(job.events.frame.sparkSession, memory), closed=closed)
     if not job.events.streaming:
-        return run_batch(job.travelling, job.layout, recipe, job.result)
+        return sorted_rows(run_batch(job.travelling, job.layout, recipe, job.result), job.choice.checked)
+    check_rows_of_stream(query, text)
     if not of_stream.unbounded and not job.bounded:
         refuse_growing_state(job.choice)
     frame = job.events.frame
@@ -121,7 +124,7 @@ class Job:
 
     @cached_property
     def result(self) -> T.StructType:
-        """The schema of the matches."""
+        """The schema of the matches, with the columns that only sort them."""
         table = in_zone(self.events.schema, self.zone).empty_table()
         no_types = pa.chunked_array([], pa.string())
         nothing = EventStream(table, no_types, np.zeros(0, dtype=np.int64), None, table.column(self.events.time))
@@ -207,22 +210,30 @@ def prepare(query: ast.Query, text: str, events: Frames, **reading: Unpack[Readi
     if choice.plan is not None and choice.plan.counts_all and choice.plan.window.events is not None:
         # With keys from equalities, a slice or a bucket would count the events of each key by itself.
         choice = pipeline.prepare(query, text, schema, frames.tick, reading, tying=False)
+    elif query.limit is not None and query.per is ast.Per.PARTITION:
+        # The rows of a partition are counted in one place, so keys from equalities must not divide it.
+        choice = pipeline.prepare(query, text, schema, frames.tick, reading, tying=False)
+    choice = with_sorting_columns(choice)
     pushdown = _NOTHING
-    if _some_matter(choice, frames):
-        pushdown = push_down(choice.plan, frames, schema, items_look_back=looks_back(*(query.items or ())))
+    plan = _pushed_down(choice, frames)
+    if plan is not None:
+        pushdown = push_down(plan, frames, schema, items_look_back=looks_back(*(query.items or ())))
     attributes = _travelling(choice, pushdown, frames)
     return Job(frames, choice, pushdown, batch_layout(choice, frames.tick), attributes, zone)
 
 
-def _some_matter(choice: Choice, frames: EventFrame) -> bool:
-    """Whether not all events matter: with a deadline each one advances time, and EXPECT speaks of all of a stream."""
+def _pushed_down(choice: Choice, frames: EventFrame) -> Plan | None:
+    """The plan whose conditions the JVM may evaluate; None where all events matter.
+
+    With a deadline each one advances time, and EXPECT speaks of all events of a stream.
+    """
     watched = frames.streaming and choice.watching is not None
-    return choice.plan is not None and choice.plan.absence is None and not watched
+    return None if choice.plan is None or choice.plan.absence is not None or watched else choice.plan
 
 
 def _travelling(choice: Choice, pushdown: Pushdown, events: EventFrame) -> list[str]:
     """The user's columns that Python needs."""
-    if _some_matter(choice, events):
+    if _pushed_down(choice, events) is not None:
         used = choice.attributes_kept
         used = None if used is None else used.union(pushdown.local_attributes, choice.keys)
     else:
