@@ -22,6 +22,7 @@ from ensue.logic.check import check
 from ensue.logic.never import warnings_of
 from ensue.own.registry import bound
 from ensue.plan.choice import choose
+from ensue.plan.mode import Mode
 from ensue.results.detections import Detections
 from ensue.results.matches import Matches
 
@@ -236,17 +237,19 @@ class Query:
         if is_spark(events):
             from ensue.spark.run import OfStream, run
 
-            _check_spark_engine(engine)
-            if progress is not None:
-                raise TypeError("progress: not for Spark DataFrames, which are evaluated lazily")
+            _check_on_spark(engine, progress)
             common: Any = {"memory": memory, "closed": closed, "of_stream": OfStream(**spark)}
             return run(self.ast, self.text, events, time=time, type=type, unit=unit, tiebreak=tiebreak, **common)
-        _check_local_engine(engine, events)
-        if spark:
-            raise TypeError(f"{', '.join(spark)}: for Spark DataFrames only")
+        _check_local(engine, events, spark)
         options = pipeline.RunOptions(engine, memory, progress, closed)
         reading: Any = {"time": time, "type": type, "unit": unit, "tiebreak": tiebreak}
         return pipeline.run(self.ast, self.text, events, options, reading=reading)
+
+    @overload
+    def detect(self, events: SparkFrame | Mapping[str, SparkFrame], **options: Unpack[SparkOptions]) -> DataFrame: ...
+
+    @overload
+    def detect(self, events: Any, **options: Unpack[Options]) -> Detections: ...
 
     def detect(
         self,
@@ -260,14 +263,21 @@ class Query:
         memory: str | int | None = None,
         progress: Callable[[int, int], None] | None = None,
         closed: bool = False,
-    ) -> Detections:
+        unbounded: bool = False,
+        alone: bool = False,
+        buckets: int | None = None,
+        name: str | None = None,
+    ) -> Detections | DataFrame:
         """Returns the events at which a match ends, and the events that took part in the matches that end there.
 
         It takes the same arguments as `run`. The result equals the matches of `run` grouped by their last event: one
         row for each last event, with every event that at least one of its matches marks. There may be exponentially
         many matches; the time that this takes depends on the events that took part, because the matches are not written
         out. They are written out in two cases only: where whole matches are selected or checked (`explain` says so),
-        and where the reference evaluates the query. Spark DataFrames are refused.
+        and where the reference evaluates the query.
+
+        A Spark DataFrame gives a lazy DataFrame, streaming if the events are. It has no positions, so `took_part` has
+        the events themselves, with all columns of the DataFrame. The options are those of `run`.
 
         >>> events = [{"time": k, "type": t} for k, t in enumerate("AABBC")]
         >>> query("SELECT * FROM S WHERE A ; B+ ; C WITHIN 4 EVENTS").detect(events, unit="s")
@@ -276,9 +286,14 @@ class Query:
         1           4         4         1, 2, 3, 4
         1 event ends a match
         """
+        spark = _given({"unbounded": unbounded or None, "alone": alone or None, "buckets": buckets, "name": name})
         if is_spark(events):
-            raise EngineError("detect takes events in memory or in files; only run takes a Spark DataFrame")
-        _check_local_engine(engine, events)
+            from ensue.spark.run import OfStream, run
+
+            _check_on_spark(engine, progress)
+            common: Any = {"memory": memory, "closed": closed, "of_stream": OfStream(**spark), "mode": Mode.UNION}
+            return run(self.ast, self.text, events, time=time, type=type, unit=unit, tiebreak=tiebreak, **common)
+        _check_local(engine, events, spark)
         return pipeline.detect(
             self.ast,
             self.text,
@@ -342,12 +357,20 @@ def _check_spark_engine(engine: str) -> None:
         raise EngineError(f"a Spark DataFrame is evaluated on Spark, not by engine={engine!r}: leave it out")
 
 
-def _check_local_engine(engine: str, events: Any) -> None:
+def _check_on_spark(engine: str, progress: object) -> None:
+    _check_spark_engine(engine)
+    if progress is not None:
+        raise TypeError("progress: not for Spark DataFrames, which are evaluated lazily")
+
+
+def _check_local(engine: str, events: Any, spark: Mapping[str, Any]) -> None:
     if engine == "spark":
         raise EngineError(
             f"engine='spark' takes a Spark DataFrame, not {_kind(events)}: give it spark.read.parquet(...) or "
             "spark.createDataFrame(...)"
         )
+    if spark:
+        raise TypeError(f"{', '.join(spark)}: for Spark DataFrames only")
 
 
 def _kind(events: Any) -> str:

@@ -508,7 +508,11 @@ class SortKey(Node):
 
 @dataclass(frozen=True)
 class PartitionKey(Node):
+    """`k`, or a computed key: then `attribute` names the column of its values, and is made up from its text."""
+
     attribute: str
+    expression: Expression | None = None
+    alias: str | None = None
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from typing import TypeAlias
 from ensue.language import ast
 from ensue.language.parser import parse_interval, parse_query
 from ensue.language.printer import print_query
+from ensue.language.query_rules import partition_key
 
 Value: TypeAlias = "Expr | Variable | bool | int | float | str | None"
 
@@ -246,6 +247,13 @@ def case(*branches: tuple[Value, Value], of: Value = None, otherwise: Value = No
     return Expr(ast.Case(operand, parts, None if otherwise is None else _node(otherwise)))
 
 
+def _key(key: str | Expr | ast.Item) -> ast.PartitionKey:
+    if isinstance(key, str):
+        return ast.PartitionKey(key)
+    e, alias = (key.expression, key.alias) if isinstance(key, ast.Item) else (key.node, None)
+    return partition_key(e, alias, ast.NOWHERE)
+
+
 def _node(value: Value) -> ast.Expression:
     match value:
         case Expr():
@@ -452,7 +460,7 @@ class Select:
     streams: tuple[str, ...] = ()
     pattern: Pat | Windows | None = None
     selector: ast.Selector = ast.Selector.ALL
-    keys: tuple[str, ...] = ()
+    keys: tuple[str | Expr | ast.Item, ...] = ()
     policy: ast.Consume = ast.Consume.NONE
     most: int | None = None
     per: ast.Per = ast.Per.RESULT
@@ -471,9 +479,9 @@ class Select:
         """The selector after SELECT, such as `NEXT`."""
         return dataclasses.replace(self, selector=ast.Selector(selector.upper()))
 
-    def partition_by(self, *attributes: str) -> Select:
-        """`PARTITION BY k, l`"""
-        return dataclasses.replace(self, keys=attributes)
+    def partition_by(self, *keys: str | Expr | ast.Item) -> Select:
+        """`PARTITION BY k, date(time) AS day`: attributes, or expressions over them, which may be `named`."""
+        return dataclasses.replace(self, keys=keys)
 
     def consume_by(self, policy: str) -> Select:
         """`CONSUME BY`: `ANY`, `PARTITION` or `NONE`."""
@@ -501,7 +509,7 @@ class Select:
             streams=self.streams,
             pattern=self.pattern.node,
             selector=self.selector,
-            partition=tuple(map(ast.PartitionKey, self.keys)),
+            partition=tuple(map(_key, self.keys)),
             consume=self.policy,
             limit=self.most,
             per=self.per,

@@ -49,7 +49,7 @@ def print_query(query: ast.Query) -> str:
         *reversed(suffixes),
     ]
     if query.partition:
-        lines.append(f"PARTITION BY {', '.join(print_name(k.attribute) for k in query.partition)}")
+        lines.append(f"PARTITION BY {', '.join(map(_key, query.partition))}")
     if query.consume is not ast.Consume.NONE:
         lines.append(f"CONSUME BY {query.consume}")
     if query.order:
@@ -85,6 +85,11 @@ def _pair(p: ast.Pattern) -> str:
         return f"(IS {print_pattern(p)})"
     past = "()" if p.past is None else _at(p.past, _UNLESS)
     return f"(AFTER {past} IS {print_pattern(p.body)})"
+
+
+def _key(key: ast.PartitionKey) -> str:
+    text = print_name(key.attribute) if key.expression is None else print_expression(key.expression)
+    return text if key.alias is None else f"{text} AS {print_name(key.alias)}"
 
 
 def _item(item: ast.Item) -> str:
