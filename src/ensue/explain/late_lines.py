@@ -29,12 +29,8 @@ def late_lines(choice: Choice) -> list[str]:
     ):
         for c in conditions:
             lines.append(f"{kind}{print_expression(c)}")
-            lines += [
-                f"{_INDENT}{line}"
-                for line in _advice(
-                    c, _known(checked.query.pattern, c), earlier_form(c, _known(checked.query.pattern, c), schema)
-                )
-            ]
+            known = _known(checked.query.pattern, c)
+            lines += [f"{_INDENT}{line}" for line in _advice(c, known, earlier_form(c, known, schema))]
     return lines
 
 
