@@ -199,6 +199,7 @@ _OTHERWISE: tuple[_Rule, ...] = (
     *_rules(_EVERYWHERE, (r"^¶", _SELECT_FIRST)),
     *_rules(
         _PATTERN,
+        (r"\bEXPECT\s+¶\w", "EXPECT takes its pattern in parentheses: EXPECT (A ; B)"),
         (
             r"([A-Z]\w*)\s+¶(?!ORDER\b)([a-z_]\w*)",
             r"write \1 AS \2 to name the event, \1 ; \2 for one after the other",
