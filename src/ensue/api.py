@@ -83,6 +83,10 @@ class SparkOptions(TypedDict, total=False):
     buckets: int | None
     name: str | None
     closed: bool
+    disorder: Literal["revise", "wait"] | None
+    slack: str | None
+    id: str | Sequence[str] | None
+    changes: str | None
 
 
 class Query:
@@ -177,7 +181,8 @@ class Query:
             given: dict[str, Any] = {**options}
             _check_spark_engine(given.pop("engine", "auto"))
             reading: Any = {c: given.pop(c) for c in ("time", "type", "unit", "tiebreak") if c in given}
-            said = explain_on_spark(self.ast, self.text, frames, verbose=verbose, reading=reading, **_given(given))
+            spark = _of_stream(given, reading)
+            said = explain_on_spark(self.ast, self.text, frames, verbose=verbose, reading=reading, **spark)
         else:
             checked = check(self.ast, self.text)
             said = explain(choose(checked), verbose=verbose)
@@ -205,6 +210,10 @@ class Query:
         alone: bool = False,
         buckets: int | None = None,
         name: str | None = None,
+        disorder: Literal["revise", "wait"] | None = None,
+        slack: str | None = None,
+        id: str | Sequence[str] | None = None,
+        changes: str | None = None,
     ) -> Matches | DataFrame:
         """Returns every complex event of the query over the events.
 
@@ -223,7 +232,9 @@ class Query:
         A Spark DataFrame gives a lazy DataFrame of matches, streaming if the events are. Then `unbounded` allows a
         query without a window, whose state grows for ever; `alone` says that nothing else in it has a watermark, so
         events need not wait for the next micro-batch; `buckets` are the values in the state store; `name` is the
-        prefix of the metrics.
+        prefix of the metrics. With `disorder="revise"`, a stream tells matches at once and corrects them: the result is
+        a table of changes, and `slack`, `id` and `changes` are those of `live`. With `changes`, `disorder="wait"` reads
+        a change feed and tells matches that nothing can change any more.
 
         >>> events = [{"time": 1, "type": "A", "v": 7}, {"time": 4, "type": "B", "v": 9}]
         >>> query("SELECT x.v, y.v FROM S WHERE A AS x ; B AS y WITHIN 5 s").run(events, unit="s")
@@ -233,17 +244,21 @@ class Query:
         1 match
         """
         spark = _given({"unbounded": unbounded or None, "alone": alone or None, "buckets": buckets, "name": name})
+        changing = _given({"disorder": disorder, "slack": slack, "id": id, "changes": changes})
         if is_spark(events):
             from ensue.spark.run import OfStream, run
 
             _check_spark_engine(engine)
             if progress is not None:
                 raise TypeError("progress: not for Spark DataFrames, which are evaluated lazily")
-            common: Any = {"memory": memory, "closed": closed, "of_stream": OfStream(**spark)}
+            of_stream = OfStream(**_of_stream(spark | changing, {"time": time, "unit": unit}))
+            common: Any = {"memory": memory, "closed": closed, "of_stream": of_stream}
             return run(self.ast, self.text, events, time=time, type=type, unit=unit, tiebreak=tiebreak, **common)
         _check_local_engine(engine, events)
         if spark:
             raise TypeError(f"{', '.join(spark)}: for Spark DataFrames only")
+        if changing:
+            raise TypeError(f"{', '.join(changing)}: for Spark streams only; Query.live is for events in memory")
         options = pipeline.RunOptions(engine, memory, progress, closed)
         reading: Any = {"time": time, "type": type, "unit": unit, "tiebreak": tiebreak}
         return pipeline.run(self.ast, self.text, events, options, reading=reading)
@@ -335,6 +350,17 @@ class Query:
 def _given(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options that were given; each of the others gets its default where it is used."""
     return {option: value for option, value in options.items() if value is not None}
+
+
+def _of_stream(given: Mapping[str, Any], reading: Mapping[str, Any]) -> dict[str, Any]:
+    """The options for Spark, with those of events that change as one."""
+    changing: Any = {o: given[o] for o in ("disorder", "slack", "id", "changes") if given.get(o) is not None}
+    others = {o: value for o, value in _given(given).items() if o not in changing}
+    if not changing:
+        return others
+    times: Any = {option: value for option, value in reading.items() if option in ("time", "unit")}
+    options: Any = {"disorder": "wait", **times, **changing}
+    return {**others, "changing": _live_options(options)}
 
 
 def _check_spark_engine(engine: str) -> None:

@@ -66,11 +66,14 @@ class Revision:
         """How many of the unsettled events lie before the oldest point: nobody asks for them any more."""
         return self._points[0].events
 
-    def catch_up(self, unsettled: Unsettled, until: int) -> None:
-        """Finds again what had been told of the first `until` events, after the state was loaded."""
+    def catch_up(self, unsettled: Unsettled, until: int, watermark: int) -> None:
+        """Finds again what had been told of the first `until` events, after the state was loaded.
+
+        The watermark is the one that settles events now.
+        """
         if self._seen is None:
             self._go_back(0)
-            settled = unsettled.up_to(unsettled.watermark)
+            settled = unsettled.up_to(watermark)
             if 0 < settled <= until:
                 self._evaluate(unsettled, settled)
                 self._keep_point(settled)
@@ -158,8 +161,8 @@ class Revision:
             if self._seen != final:
                 self._go_back(0)
                 self._evaluate(unsettled, final)
+                self._seen = None  # what has been told after that must be found again
             self._points = [_Point(final, self._running.parts())]
-            self._seen = None
         return self._points[0].state
 
     def load(self, state: Parts) -> None:

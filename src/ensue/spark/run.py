@@ -13,9 +13,11 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from ensue import pipeline
+from ensue.corrections.change_rows import check_names, no_changes
+from ensue.corrections.live_options import LiveOptions
 from ensue.data.complex_events import ComplexEvents
 from ensue.data.events import EventStream
-from ensue.data.reading import Reading
+from ensue.data.reading import Reading, check_column
 from ensue.engines.item_lookback import ItemLookBack
 from ensue.errors import DataError, EngineError
 from ensue.language import ast
@@ -36,6 +38,7 @@ from ensue.spark.layout import Layout, batch_layout
 from ensue.spark.plain_columns import quoted
 from ensue.spark.pushdown import Pushdown, push_down
 from ensue.spark.recipe import HASH, TIE, TIME, TYPE, WORD, Recipe, travelling_name
+from ensue.spark.revised_bucket import DOES, Disorder
 from ensue.spark.row_sorting import sorted_rows, with_sorting_columns
 from ensue.spark.session_zone import session_zone
 from ensue.spark.streaming import BucketProcessor, run_late, run_streaming
@@ -54,6 +57,7 @@ class OfStream(NamedTuple):
     alone: bool = False
     buckets: int | None = None
     name: str = "ensue"
+    changing: LiveOptions | None = None  # how events may change, and when matches are told
 
 
 _AS_USUAL = OfStream()
@@ -70,7 +74,10 @@ def run(
     **reading: Unpack[Reading],
 ) -> DataFrame:
     """The matches as a lazy DataFrame, streaming if the events are. `closed` says that nothing follows a finite one."""
-    job = prepare(query, text, events, **reading)
+    changing = of_stream.changing
+    if changing is not None:
+        changing.check()
+    job = prepare(query, text, events, changing=changing, **reading)
     pipeline.warn(query, text)
     if closed and job.events.streaming:
         raise EngineError(
@@ -79,8 +86,14 @@ def run(
         )
     recipe = replace(job.recipe, memory=memory_of_tasks(job.events.frame.sparkSession, memory), closed=closed)
     if not job.events.streaming:
+        if changing is not None:
+            raise EngineError(
+                "disorder=, slack=, id= and changes= are for streams: the events of a finite DataFrame are all there"
+            )
         return sorted_rows(run_batch(job.travelling, job.layout, recipe, job.result), job.choice.checked)
-    check_rows_of_stream(query, text)
+    check_rows_of_stream(query, text, revised=job.revised)
+    if changing is not None and of_stream.alone:
+        raise EngineError("alone=True lets matches wait less: with disorder= or changes=, leave it out")
     if not of_stream.unbounded and not job.bounded:
         raise EngineError(
             "the query has no window: over a stream, its state would grow for ever. Bound it with WITHIN, or allow "
@@ -90,7 +103,11 @@ def run(
     behind_operator = is_behind_operator(frame, job.events.time)
     after = final_after(job.events) if of_stream.alone else None
     processor = BucketProcessor(
-        recipe, BucketCount.of(frame, of_stream.buckets), after, behind_operator=behind_operator
+        recipe,
+        BucketCount.of(frame, of_stream.buckets),
+        after,
+        behind_operator=behind_operator,
+        disorder=job.disorder,
     )
     return run_streaming(job.streamed, processor, job.result, name=of_stream.name)
 
@@ -117,6 +134,21 @@ class Job:
     layout: Layout
     attributes: list[str]  # the user's columns that are sent to Python
     zone: str  # in which the query sees times
+    changing: LiveOptions | None = None
+
+    @property
+    def revised(self) -> bool:
+        """Whether matches are told before the watermark has passed them."""
+        return self.changing is not None and self.changing.disorder == "revise"
+
+    @property
+    def disorder(self) -> Disorder | None:
+        """What the buckets of the stream need to know of that."""
+        options = self.changing
+        if options is None:
+            return None
+        slack = (options.ticks("slack", self.events.tick) or 0) if self.revised else None
+        return Disorder(slack, options.id, options.changes is not None, self.events.tiebreak)
 
     @property
     def bounded(self) -> bool:
@@ -132,7 +164,11 @@ class Job:
         nothing = EventStream(table, no_types, np.zeros(0, dtype=np.int64), None, table.column(self.events.time))
         look_back = ItemLookBack(self.choice.checked)
         matches = Matches(look_back.checked, look_back.extended(nothing), ComplexEvents.of(()))
-        schema = spark_schema(matches.to_arrow().schema)
+        table = matches.to_arrow()
+        if self.revised:
+            check_names(table.column_names)
+            table = no_changes(table)
+        schema = spark_schema(table.schema)
         if not self.events.streaming:
             return schema
         return with_event_time(schema, told_later=deadline_of(self.choice.checked.query.pattern) is not None)
@@ -183,14 +219,18 @@ class Job:
         """The travelling columns."""
         down, keys = self.pushdown, set(self.layout.keys)
         columns = [time.alias(TIME)]
+        # Of an event that can only be skipped, no attribute is needed, unless all of them identify it.
+        markable = down.markable if down.relevant is None and self.changing is None else None
         for a in self.attributes:
             column = F.col(quoted(a))
-            if down.relevant is None and down.markable is not None and a not in keys | down.local_attributes:
-                column = F.when(down.markable, column)
+            if markable is not None and a not in keys | down.local_attributes:
+                column = F.when(markable, column)
             columns.append(column.alias(travelling_name(a)))
         if down.word is not None:
             columns.append(down.word.alias(WORD))
-        if down.needs_type or down is _NOTHING:
+        if self.changing is not None and self.changing.changes is not None:
+            columns.append(F.col(quoted(self.changing.changes)).alias(DOES))
+        if down.needs_type or down is _NOTHING or self.changing is not None:
             columns.append(self.events.type_column.alias(TYPE))
         if self.events.tiebreak is not None:
             columns.append(F.col(quoted(self.events.tiebreak)).alias(TIE))
@@ -199,10 +239,15 @@ class Job:
         return columns
 
 
-def prepare(query: ast.Query, text: str, events: Frames, **reading: Unpack[Reading]) -> Job:
+def prepare(
+    query: ast.Query, text: str, events: Frames, *, changing: LiveOptions | None = None, **reading: Unpack[Reading]
+) -> Job:
     """Makes all decisions, and raises all errors that can be found before a job runs."""
     check(query, text)
-    frames = read_frames(events, query.streams, attributes_used(query), **reading)
+    used = attributes_used(query)
+    if changing is not None:
+        used = None if used is None else used.union(changing.id or (), filter(None, [changing.changes]))
+    frames = read_frames(events, query.streams, used, **reading)
     if frames.streaming:
         check_stream(frames)
     # Spark SQL shows times in the session's zone; nothing else may depend on it, so that it can change.
@@ -219,12 +264,18 @@ def prepare(query: ast.Query, text: str, events: Frames, **reading: Unpack[Readi
     pushdown = _NOTHING
     if choice.plan is not None and choice.plan.absence is None:  # with a deadline every event matters: it advances time
         pushdown = push_down(choice.plan, frames, schema, items_look_back=looks_back(*(query.items or ())))
-    attributes = _travelling(choice, pushdown, frames)
-    return Job(frames, choice, pushdown, batch_layout(choice, frames.tick), attributes, zone)
+    attributes = _travelling(choice, pushdown, frames, changing)
+    return Job(frames, choice, pushdown, batch_layout(choice, frames.tick), attributes, zone, changing)
 
 
-def _travelling(choice: Choice, pushdown: Pushdown, events: EventFrame) -> list[str]:
+def _travelling(choice: Choice, pushdown: Pushdown, events: EventFrame, changing: LiveOptions | None) -> list[str]:
     """The user's columns that Python needs."""
+    if changing is not None:  # all that the query uses of an event identifies it
+        for name in (*(changing.id or ()), *filter(None, [changing.changes])):
+            check_column(events.attributes, name, "change" if name == changing.changes else "id")
+        used = attributes_used(choice.checked.query)
+        used = None if used is None else used.union(changing.id or (), filter(None, [events.tiebreak]))
+        return [a for a in events.attributes if (used is None or a in used) and a != changing.changes]
     if choice.plan is not None and choice.plan.absence is None:
         used = choice.attributes_kept
         used = None if used is None else used.union(pushdown.local_attributes, choice.keys)
