@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from ensue.columns.key_columns import with_keys
 from ensue.data.budget import Budget, Large
 from ensue.data.complex_events import ComplexEvents, merged_by_end
 from ensue.data.events import EventStream, log, read_events
@@ -103,6 +104,7 @@ def _read(
     warn(query, text)
     stream = read_events(events, query.streams, used=used, **reading)
     choice = prepare(query, text, stream.schema, stream.tick, reading, engine=engine)
+    stream = with_keys(stream, query)
     if choice.plan is None and engine == "auto":
         level = logging.WARNING if len(stream) >= LONG else logging.INFO
         log.log(level, "%s: the reference evaluates it, which is exact and slow on long streams", choice.because)

@@ -56,7 +56,7 @@ def run(spark: SparkSession, query: ensue.Query, folder: Path, followed: Followe
 def random_events(seed: int) -> list[dict[str, Any]]:
     """Events in order of arrival: some come up to eight seconds late, and some are deleted."""
     rng = Random(seed)
-    events = [
+    events: list[dict[str, Any]] = [
         {"time": 5 + n // 2, "type": rng.choice("AABCC"), "k": rng.randrange(3), "v": rng.randrange(4), "n": n}
         for n in range(60)
     ]

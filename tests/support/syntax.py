@@ -12,6 +12,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from ensue.language import ast
+from ensue.language.query_rules import partition_key
 from ensue.language.syntax_errors import KEYWORDS, WORDS_IN_PLACE
 
 _PLAIN = ("x", "T", "value_2", "_", "été", "名前", "s", "events", "count")
@@ -45,6 +46,11 @@ _INTEGERS = (0, 1, 7, 2**31, 2**63 - 1)
 _AMOUNTS = ("0", "1", "5", "1.5", "0.001", "1E+3", "1E-7", "10.50", "98765.432109876543210987")
 _FUNCTIONS = ("count", "max", "last", "prev", "sum", "abs", "first", "no_such_function")
 _BINARY = ("=", "<>", "<", "<=", ">", ">=", "+", "-", "||", "*", "/", "%", "AND", "OR")
+
+
+def _key(rng: Random) -> ast.PartitionKey:
+    e = ast.Name(random_name(rng)) if _flag(rng) else random_expression(rng, 2, bare=True)
+    return partition_key(e, random_name(rng) if _flag(rng) else None, ast.NOWHERE)
 
 
 def _flag(rng: Random) -> bool:
@@ -212,7 +218,7 @@ def random_syntax_query(rng: Random) -> ast.Query:
         streams=_names(rng, 1),
         pattern=random_syntax_pattern(rng, 3),
         selector=rng.choice(tuple(ast.Selector)),
-        partition=tuple(map(ast.PartitionKey, _names(rng, 0))),
+        partition=tuple(_key(rng) for _ in range(rng.randrange(3))),
         consume=rng.choice(tuple(ast.Consume)),
         limit=rng.randrange(100) if limited else None,
         per=rng.choice(tuple(ast.Per)) if limited else ast.Per.RESULT,

@@ -14,14 +14,14 @@ from ensue.columns.raw_arrays import array_of, missing, raw
 from ensue.data.events import EventStream, one_chunk
 from ensue.data.schema import Kind
 from ensue.kernels import fixed_point, segments
-from ensue.kernels.segments import FIRST, LANE, LARGEST, WHAT, WIDTH
+from ensue.kernels.segments import FIRST, LANE, LARGEST, SPECIAL, WIDTH, Layout
 from ensue.language import ast
 from ensue.language.printer import print_expression
 from ensue.plan.spans import Folded
 
 #: So many bits more than the greatest float has a sum of floats: for 2^44 of them.
 _SPARE_BITS = 53 + 44 + 1
-_NO_FLOATS = (1 << 62, -1)
+_NO_FLOATS = (1 << 62, -1, 0)
 
 
 class FoldedColumns:
@@ -69,107 +69,116 @@ class Lanes:
     def __init__(self, folded: Sequence[Folded], columns: FoldedColumns) -> None:
         self._folded = folded
         self._columns = columns
-        self._item: dict[tuple[int, int], int] = {}
+        self._added: dict[tuple[int, int], int] = {}
+        self._chosen: dict[tuple[int, int], int] = {}
         for f in folded:
             if f.argument is None:
-                self._add(segments.ALL, 0)
+                self._item(segments.ALL, 0)
                 continue
-            self._add(segments.KNOWN, columns.number(f))
+            self._item(segments.KNOWN, columns.number(f))
             if f.function != "count":
-                self._add(_what(f), columns.number(f))
-        #: Of each column, the least and the greatest place of a float's last bit so far.
-        self.places = np.array([_NO_FLOATS] * len({c for _, c in self._item}), dtype=np.int64).reshape(-1, 2)
+                self._item(_what(f), columns.number(f))
+        count = 1 + max((c for _, c in (*self._added, *self._chosen)), default=0)
+        #: What is known of the floats of each column (`fixed_point.places`).
+        self.places = np.array([_NO_FLOATS] * count, dtype=np.int64)
         self._lay_out()
 
-    def _add(self, what: int, column: int) -> None:
-        self._item.setdefault((what, column), len(self._item))
+    def _item(self, what: int, column: int) -> None:
+        items = self._added if what <= segments.SUM_OF_FLOATS else self._chosen
+        items.setdefault((what, column), len(items))
 
     def _lay_out(self) -> None:
         """Gives each item its lanes."""
         rows, lane = [], 0
-        for what, column in self._item:
-            first = width = 0
+        for what, column in self._added:
+            first = special = 0
+            width = 2 if what == segments.SUM_OF_INTEGERS else 1
             if what == segments.SUM_OF_FLOATS:
-                first, width = self._limbs(column)
-            elif what == segments.SUM_OF_INTEGERS:
-                width = 2
-            rows.append((what, column, lane, width, first))
-            lane += {segments.SUM_OF_FLOATS: width + 1, segments.SUM_OF_INTEGERS: 2}.get(what, 1)
-        self.items = np.array(rows, dtype=np.int64).reshape(-1, 5)
-        self.width = lane
+                first, width, special = self._limbs(column)
+            rows.append((what, column, lane, width, first, special))
+            lane += width + special
+        chosen = [(what, column, n, 1, 0, 0) for n, (what, column) in enumerate(self._chosen)]
+        self.layout = Layout(*(np.array(items, dtype=np.int64).reshape(-1, 6) for items in (rows, chosen)))
+        self.widths = (lane, len(chosen))
 
-    def _limbs(self, column: int) -> tuple[int, int]:
-        least, greatest = self.places[column].tolist()
+    def _limbs(self, column: int) -> tuple[int, int, int]:
+        """The first limb of a sum, how many it has, and how many lanes there are behind them."""
+        least, greatest, has_specials = self.places[column].tolist()
+        special = fixed_point.SPECIALS if has_specials else 0
         if greatest < 0:
-            return 0, 1
+            return 0, 1, special
         first = least >> 6
-        return first, ((greatest + _SPARE_BITS) >> 6) - first + 1
+        return first, ((greatest + _SPARE_BITS) >> 6) - first + 1, special
 
-    def widen(self, numbers: Any, known: Any, lanes: Any) -> Any:
-        """Makes room for the floats of a batch; gives the rows `lanes` in the new layout."""
-        before, places = self.items, self.places.copy()
-        for what, column in self._item:
+    def widen(self, numbers: Any, known: Any, sums: Sequence[Any]) -> Sequence[Any]:
+        """Makes room for the floats of a batch; gives the rows of `sums` in the new layout."""
+        places = self.places.copy()
+        for what, column in self._added:
             if what == segments.SUM_OF_FLOATS:
                 fixed_point.places(numbers[column], known[column], places[column])
-        return self.use(places, before, lanes)
+        return self.use(places, sums)
 
-    def use(self, places: Any, before: Any, lanes: Any) -> Any:
-        """Takes over these places; gives the rows, which are in the layout `before`, in the new one."""
+    def use(self, places: Any, sums: Sequence[Any]) -> Sequence[Any]:
+        """Takes over these places; gives the rows of `sums` in the new layout."""
         if (places == self.places).all():
-            return lanes
-        self.places = places
+            return sums
+        before, self.places = self.layout.added, places
         self._lay_out()
-        found = np.zeros((len(lanes), self.width), dtype=np.int64)
-        for old, new in zip(before.tolist(), self.items.tolist(), strict=True):
-            taken, given = lanes[:, old[LANE] :], found[:, new[LANE] :]
-            if new[WHAT] != segments.SUM_OF_FLOATS:
-                given[:, : max(new[WIDTH], 1)] = taken[:, : max(new[WIDTH], 1)]
-                continue
+        return [self._moved(before, rows) for rows in sums]
+
+    def _moved(self, before: Any, rows: Any) -> Any:
+        found = np.zeros((len(rows), self.widths[0]), dtype=np.int64)
+        for old, new in zip(before.tolist(), self.layout.added.tolist(), strict=True):
+            width, now = old[WIDTH], new[WIDTH]
+            taken, given = rows[:, old[LANE] :], found[:, new[LANE] :]
             # A sum without limbs is 0, and stands in any place.
-            at = old[FIRST] - new[FIRST] if old[FIRST] else 0
-            given[:, at : at + old[WIDTH]] = taken[:, : old[WIDTH]]
-            given[:, at + old[WIDTH] : new[WIDTH]] = np.where(taken[:, old[WIDTH] - 1] < 0, -1, 0)[:, None]
-            given[:, new[WIDTH]] = taken[:, old[WIDTH]]
+            place = old[FIRST] - new[FIRST] if old[FIRST] else 0
+            given[:, place : place + width] = taken[:, :width]
+            given[:, place + width : now] = np.where(taken[:, width - 1] < 0, -1, 0)[:, None]
+            given[:, now : now + old[SPECIAL]] = taken[:, width : width + old[SPECIAL]]
         return found
 
     # ---------------------------------------------------------------- results
 
-    def results(self, rows: Any) -> dict[str, pa.Array]:
-        """What each aggregate comes to in each row."""
-        return {f.text: self._result(f, rows) for f in self._folded}
+    def room(self, windows: int) -> tuple[Any, Any]:
+        """Room for what is folded over so many windows."""
+        summed, greatest = (np.empty((windows, width), dtype=np.int64) for width in self.widths)
+        return summed, greatest
 
-    def _result(self, f: Folded, rows: Any) -> pa.Array:
+    def results(self, summed: Any, greatest: Any) -> dict[str, pa.Array]:
+        """What each aggregate comes to in each window."""
+        return {f.text: self._result(f, summed, greatest) for f in self._folded}
+
+    def _result(self, f: Folded, summed: Any, greatest: Any) -> pa.Array:
         if f.argument is None:
-            return array_of(rows[:, self._lane(segments.ALL, 0)], None, pa.int64())
+            return array_of(summed[:, self._lane(segments.ALL, 0)], None, pa.int64())
         column = self._columns.number(f)
-        counts = rows[:, self._lane(segments.KNOWN, column)]
+        counts = summed[:, self._lane(segments.KNOWN, column)]
+        what, none = _what(f), counts == 0
         if f.function == "count":
             return array_of(counts, None, pa.int64())
-        lane, none = self._lane(_what(f), column), counts == 0
-        match _what(f):
-            case segments.SUM_OF_INTEGERS:
-                low, high = rows[:, lane], rows[:, lane + 1]
-                return array_of(low, none | (high != low >> 63), pa.int64())
-            case segments.SUM_OF_FLOATS:
-                sums = self._floats(rows, column)
-                return array_of(sums / np.maximum(counts, 1) if f.function == "avg" else sums, none, pa.float64())
-            case segments.LEAST_FLOAT | segments.GREATEST_FLOAT:
-                bits = rows[:, lane]
-                return array_of(np.where(bits < 0, bits ^ LARGEST, bits).view(np.float64), none, pa.float64())
+        if what == segments.SUM_OF_INTEGERS:
+            lane = self._lane(what, column)
+            low, high = summed[:, lane], summed[:, lane + 1]
+            return array_of(low, none | (high != low >> 63), pa.int64())
+        if what == segments.SUM_OF_FLOATS:
+            sums = self._floats(summed, column)
+            return array_of(sums / np.maximum(counts, 1) if f.function == "avg" else sums, none, pa.float64())
+        values = greatest[:, self._chosen[what, column]]
+        values = ~values if what in (segments.LEAST, segments.LEAST_FLOAT) else values
+        if what >= segments.LEAST_FLOAT:
+            return array_of(np.where(values < 0, values ^ LARGEST, values).view(np.float64), none, pa.float64())
         type_ = self._columns.types[column]
-        values = rows[:, lane]
         return array_of(values != 0 if pa.types.is_boolean(type_) else values, none, type_)
 
-    def _floats(self, rows: Any, column: int) -> Any:
-        item = self.items[self._item[segments.SUM_OF_FLOATS, column]]
-        width = int(item[WIDTH])
-        found = np.empty(len(rows), dtype=np.float64)
-        work = np.empty(width, dtype=np.uint64)
-        fixed_point.rounded(rows, int(item[LANE]), width, int(item[FIRST]), work, found)
-        return found
+    def _floats(self, summed: Any, column: int) -> Any:
+        item = self.layout.added[self._added[segments.SUM_OF_FLOATS, column]].tolist()
+        bits = np.empty(len(summed), dtype=np.int64)
+        fixed_point.rounded(summed, item[LANE], item[WIDTH], item[FIRST], item[SPECIAL] > 0, bits)
+        return bits.view(np.float64)
 
     def _lane(self, what: int, column: int) -> int:
-        return int(self.items[self._item[what, column], LANE])
+        return int(self.layout.added[self._added[what, column], LANE])
 
 
 def _what(f: Folded) -> int:

@@ -1,11 +1,15 @@
-"""What is folded over windows, in segments between their starts: no events, and no inverse of what is folded.
+"""What is folded over windows, whatever their length and however many overlap: no events are kept.
 
-A segment begins where a window may start and reaches to the next such event of its partition; the last one reaches up
-to now. An event is folded into the last segment alone. A window is read along the segments from its start on, and
-these then point as far as the last one, so that the next reading takes few steps: link and eval with compressed
-paths (Tarjan 1979). That needs an associative operation and nothing else.
+Counts and sums are whole numbers (`kernels/fixed_point.py`), so the sum over a window is exactly what is left of the
+sum over all events of its partition without that over those before the window. The latter is noted where a window may
+start.
 
-A segment is a row of *lanes*, integers whose meaning the items of a layout say (`kernels/segment_lanes.py`).
+Nothing is taken away from a maximum. It is kept in segments, from one event where a window may start to the next; the
+last segment reaches up to now, and an event is folded into this one alone. A window is read along the segments from its
+start on, and these then point as far as the last one, so that the next reading takes few steps: link and eval with
+compressed paths (Tarjan 1979). That needs an associative operation and nothing else.
+
+Numbers are in *lanes*, columns of integers whose meaning the layout says (`kernels/segment_lanes.py`).
 """
 
 from __future__ import annotations
@@ -14,17 +18,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ensue.kernels.fixed_point import add_float, add_integer, add_sum
-from ensue.kernels.jit import inlined, inner, kernel
+from ensue.kernels.fixed_point import add_float, add_integer, subtract_sum
+from ensue.kernels.jit import at, inlined, inner, kernel
 
 NONE = -1
-#: What an item folds.
+#: What an item folds: those up to SUM_OF_FLOATS are added up.
 ALL, KNOWN, SUM_OF_INTEGERS, SUM_OF_FLOATS, LEAST, GREATEST, LEAST_FLOAT, GREATEST_FLOAT = range(8)
-#: The columns of the table of items; FIRST is the first limb of a sum of floats.
-WHAT, COLUMN, LANE, WIDTH, FIRST = range(5)
+#: The columns of the table of items. A sum of floats begins with limb FIRST, and has SPECIAL lanes behind it.
+WHAT, COLUMN, LANE, WIDTH, FIRST, SPECIAL = range(6)
 
 LARGEST, SMALLEST = np.iinfo(np.int64).max, np.iinfo(np.int64).min
-_NAN = 0x7FF8000000000000
+_NAN, _INFINITY = 0x7FF8000000000000, 0x7FF0000000000000
+
+
+class Layout(NamedTuple):
+    """Which items have which lanes."""
+
+    added: Any  # int64[items, 6]
+    chosen: Any  # int64[items, 6]: the greatest of numbers, the least as the greatest of their complements
 
 
 class FoldedEvents(NamedTuple):
@@ -37,141 +48,147 @@ class FoldedEvents(NamedTuple):
 
 
 class Segments(NamedTuple):
-    """Segments in the order of their begins."""
+    """Segments in the order of their begins, and what each partition has come to."""
 
     begin: Any  # int64[capacity]: a position in the stream
     after: Any  # int64[capacity]: the segment that is read next, NONE behind the last one of a partition
     partition: Any  # int64[capacity]
-    lanes: Any  # int64[capacity, lanes]
+    before: Any  # int64[capacity, lanes of sums]: the sums over all events of the partition before it
+    chosen: Any  # int64[capacity, lanes of maxima]: of the segment
     last: Any  # int64[partitions]: the last segment of each, or NONE
+    sums: Any  # int64[partitions, lanes of sums]: over all events
     used: Any  # int64[1]
     begun: Any  # int64[n]: of a batch, the segment that begins at each event where a window may start
     work: Any  # int64[capacity, or the number of partitions]: room for a path
 
 
 @inlined
-def clear(items: Any, lanes: Any, row: int) -> None:
-    """Makes the row one of no events."""
-    for lane in range(lanes.shape[1]):
-        lanes[row, lane] = 0
-    for i in range(len(items)):
-        what = items[i, WHAT]
-        if what in (LEAST, LEAST_FLOAT):
-            lanes[row, items[i, LANE]] = LARGEST
-        elif what >= LEAST:
-            lanes[row, items[i, LANE]] = SMALLEST
-
-
-@inlined
 def _in_order(bits: int) -> int:
     """A number in the order of the floats: NaN above all, and no sign of zero."""
-    if bits & LARGEST > 0x7FF0000000000000:
+    if bits & LARGEST > _INFINITY:
         return _NAN
     if bits == SMALLEST:
         return 0
     return bits ^ LARGEST if bits < 0 else bits
 
 
-@inner
-def fold(items: Any, lanes: Any, row: int, events: FoldedEvents, event: int) -> None:
-    """Folds an event into a row."""
+@inlined
+def _add(items: Any, sums: Any, row: int, events: FoldedEvents, event: int) -> None:
+    """Adds what is summed up of an event to a row."""
     for i in range(len(items)):
-        what, column, lane = items[i, WHAT], items[i, COLUMN], items[i, LANE]
+        what, column, lane = items[at(i), WHAT], items[at(i), COLUMN], items[at(i), LANE]
         if what == ALL:
-            lanes[row, lane] += 1
-            continue
-        if not events.known[column, event]:
-            continue
-        number = events.numbers[column, event]
-        if what == KNOWN:
-            lanes[row, lane] += 1
-        elif what == SUM_OF_INTEGERS:
-            add_integer(lanes, row, lane, number)
-        elif what == SUM_OF_FLOATS:
-            add_float(lanes, row, lane, items[i, WIDTH], items[i, FIRST], number)
-        else:
-            if what >= LEAST_FLOAT:
-                number = _in_order(number)
-            if what in (LEAST, LEAST_FLOAT):
-                lanes[row, lane] = min(lanes[row, lane], number)
+            sums[at(row), at(lane)] += 1
+        elif events.known[at(column), at(event)]:
+            number = events.numbers[at(column), at(event)]
+            if what == KNOWN:
+                sums[at(row), at(lane)] += 1
+            elif what == SUM_OF_INTEGERS:
+                add_integer(sums, row, lane, number)
             else:
-                lanes[row, lane] = max(lanes[row, lane], number)
-
-
-@inner
-def join(items: Any, lanes: Any, row: int, others: Any, other: int) -> None:
-    """Folds what stands behind, in row `other` of `others`, into a row."""
-    for i in range(len(items)):
-        what, lane = items[i, WHAT], items[i, LANE]
-        if what <= KNOWN:
-            lanes[row, lane] += others[other, lane]
-        elif what == SUM_OF_INTEGERS:
-            add_sum(lanes, row, others, other, lane, 2)
-        elif what == SUM_OF_FLOATS:
-            width = items[i, WIDTH]
-            add_sum(lanes, row, others, other, lane, width)
-            lanes[row, lane + width] |= others[other, lane + width]
-        elif what in (LEAST, LEAST_FLOAT):
-            lanes[row, lane] = min(lanes[row, lane], others[other, lane])
-        else:
-            lanes[row, lane] = max(lanes[row, lane], others[other, lane])
+                add_float(sums, row, lane, items[at(i), WIDTH], items[at(i), FIRST], number)
 
 
 @inlined
-def _take(items: Any, segments: Segments, events: FoldedEvents, base: int, share: Any, row: int, stop: int) -> None:
-    """Folds the events from `row` up to `stop`, each into the last segment of its partition.
+def _choose(items: Any, chosen: Any, row: int, events: FoldedEvents, event: int) -> None:
+    """Takes the values of an event into the maxima of a row."""
+    for i in range(len(items)):
+        what, column, lane = items[at(i), WHAT], items[at(i), COLUMN], items[at(i), LANE]
+        if events.known[at(column), at(event)]:
+            number = events.numbers[at(column), at(event)]
+            if what >= LEAST_FLOAT:
+                number = _in_order(number)
+            if what in (LEAST, LEAST_FLOAT):
+                number = ~number
+            if number > chosen[at(row), at(lane)]:
+                chosen[at(row), at(lane)] = number
 
-    Where a window may start, that is a new one. Of the partitions, only those are looked at whose number has the last
-    bits of `share`.
+
+@inlined
+def _begin(segments: Segments, k: int, position: int) -> int:
+    """A new last segment of the partition."""
+    new: int = segments.used[0]
+    segments.used[0] = new + 1
+    segments.begin[at(new)], segments.after[at(new)], segments.partition[at(new)] = position, NONE, k
+    for lane in range(segments.before.shape[1]):
+        segments.before[at(new), at(lane)] = segments.sums[at(k), at(lane)]
+    for lane in range(segments.chosen.shape[1]):
+        segments.chosen[at(new), at(lane)] = SMALLEST
+    last = segments.last[at(k)]
+    if last != NONE:
+        segments.after[at(last)] = new
+    segments.last[at(k)] = new
+    return new
+
+
+@inlined
+def _take(layout: Layout, segments: Segments, events: FoldedEvents, base: int, share: Any, row: int, stop: int) -> None:
+    """Folds the events from `row` up to `stop`.
+
+    Of the partitions, only those are looked at whose number has the last bits of `share`.
     """
     keyed = len(events.partitions) > 0
     for event in range(row, stop):
-        k = events.partitions[event] if keyed else 0
+        k = events.partitions[at(event)] if keyed else 0
         if k & share[1] != share[0]:
             continue
-        last = segments.last[k]
-        if events.begins[event]:
-            new = segments.used[0]
-            segments.used[0] = new + 1
-            segments.begin[new], segments.after[new], segments.partition[new] = base + event, NONE, k
-            segments.begun[event] = new
-            clear(items, segments.lanes, new)
-            if last != NONE:
-                segments.after[last] = new
-            segments.last[k] = last = new
+        if events.begins[at(event)]:
+            segments.begun[at(event)] = _begin(segments, k, base + event)
+        last = segments.last[at(k)]
         if last != NONE:
-            fold(items, segments.lanes, last, events, event)
+            _add(layout.added, segments.sums, k, events, event)
+            _choose(layout.chosen, segments.chosen, last, events, event)
 
 
 @kernel
 def take_events(
-    items: Any, segments: Segments, events: FoldedEvents, base: int, share: Any, cursor: Any, stop: int
+    layout: Layout, segments: Segments, events: FoldedEvents, base: int, share: Any, cursor: Any, stop: int
 ) -> None:
     """Folds the events from the cursor up to `stop`."""
-    _take(items, segments, events, base, share, cursor[0], stop)
+    _take(layout, segments, events, base, share, cursor[0], stop)
     cursor[0] = max(cursor[0], stop)
 
 
 @kernel
 def read_windows(
-    items: Any, segments: Segments, events: FoldedEvents, base: int, share: Any, cursor: Any, spans: Any, out: Any
+    layout: Layout, segments: Segments, events: FoldedEvents, base: int, share: Any, cursor: Any, spans: Any, out: Any
 ) -> None:
     """What is folded over each window, from `spans[0]` to `spans[1]`, in the order in which they become known.
 
-    Events are folded up to the end of each. The row of `out` for a window has the lanes of a segment.
+    Events are folded up to the end of each. A row of `out[0]` has the sums of a window, and of `out[1]` its maxima.
     """
+    summed, greatest = out
     for w in range(len(spans[0])):
-        stop = spans[1][w] - base + 1
+        stop = spans[1][at(w)] - base + 1
         if stop > cursor[0]:
-            _take(items, segments, events, base, share, cursor[0], stop)
+            _take(layout, segments, events, base, share, cursor[0], stop)
             cursor[0] = stop
-        begin = spans[0][w]
-        segment = segments.begun[begin - base] if begin >= base else _beginning_at(segments, begin)
-        _compress(items, segments, segment)
-        for lane in range(out.shape[1]):
-            out[w, lane] = segments.lanes[segment, lane]
-        if segments.after[segment] != NONE:
-            join(items, out, w, segments.lanes, segments.after[segment])
+        begin = spans[0][at(w)]
+        segment = segments.begun[at(begin - base)] if begin >= base else _beginning_at(segments, begin)
+        _subtract(layout.added, segments, segment, summed, w)
+        if greatest.shape[1] > 0:
+            _compress(segments, segment)
+            after = segments.after[at(segment)]
+            for lane in range(greatest.shape[1]):
+                number = segments.chosen[at(segment), at(lane)]
+                if after != NONE:
+                    number = max(number, segments.chosen[at(after), at(lane)])
+                greatest[at(w), at(lane)] = number
+
+
+@inlined
+def _subtract(items: Any, segments: Segments, segment: int, summed: Any, w: int) -> None:
+    """The sums since a segment began."""
+    k = segments.partition[at(segment)]
+    for i in range(len(items)):
+        what, lane = items[at(i), WHAT], items[at(i), LANE]
+        if what <= KNOWN:
+            summed[at(w), at(lane)] = segments.sums[at(k), at(lane)] - segments.before[at(segment), at(lane)]
+            continue
+        behind = lane + items[at(i), WIDTH]
+        subtract_sum(summed, w, segments.sums, k, segments.before, segment, lane, behind)
+        for special in range(behind, behind + items[at(i), SPECIAL]):
+            summed[at(w), at(special)] = segments.sums[at(k), at(special)] - segments.before[at(segment), at(special)]
 
 
 @inner
@@ -186,25 +203,35 @@ def _beginning_at(segments: Segments, position: int) -> int:
     return low
 
 
-@inner
-def _compress(items: Any, segments: Segments, segment: int) -> None:
+@inlined
+def _compress(segments: Segments, segment: int) -> None:
     """Lets a segment, and all on its way, reach up to the last one of its partition."""
     depth = 0
-    after = segments.after[segment]
-    while after != NONE and segments.after[after] != NONE:
-        segments.work[depth] = segment
+    after = segments.after[at(segment)]
+    if after == NONE:
+        return
+    while segments.after[at(after)] != NONE:
+        segments.work[at(depth)] = segment
         depth += 1
-        segment, after = after, segments.after[after]
+        segment, after = after, segments.after[at(after)]
     # The one that is left points to the last one already.
-    for d in range(depth - 1, -1, -1):
-        before = segments.work[d]
-        join(items, segments.lanes, before, segments.lanes, segment)
-        segments.after[before] = segments.after[segment]
-        segment = before
+    while depth > 0:
+        depth -= 1
+        behind, segment = segment, segments.work[at(depth)]
+        _join(segments, segment, behind)
+        segments.after[at(segment)] = after
+
+
+@inlined
+def _join(segments: Segments, segment: int, behind: int) -> None:
+    """Takes what stands behind a segment into it."""
+    for lane in range(segments.chosen.shape[1]):
+        if segments.chosen[at(behind), at(lane)] > segments.chosen[at(segment), at(lane)]:
+            segments.chosen[at(segment), at(lane)] = segments.chosen[at(behind), at(lane)]
 
 
 @kernel
-def keep_begun(items: Any, segments: Segments, alive: Any, place: Any) -> None:
+def keep_begun(segments: Segments, alive: Any, place: Any) -> None:
     """Keeps the segments at which an open window began, each joined with those behind that go, and the last ones.
 
     `place` has room for the new numbers.
@@ -216,7 +243,7 @@ def keep_begun(items: Any, segments: Segments, alive: Any, place: Any) -> None:
         after = segments.after[s]
         # Those behind were looked at before, so what follows a dead one is alive, or the last one.
         if after != NONE and not alive[after] and segments.after[after] != NONE:
-            join(items, segments.lanes, s, segments.lanes, after)
+            _join(segments, s, after)
             segments.after[s] = segments.after[after]
         if alive[s]:
             segments.work[segments.partition[s]] = 1
@@ -235,6 +262,8 @@ def keep_begun(items: Any, segments: Segments, alive: Any, place: Any) -> None:
         if new != NONE:
             segments.begin[new], segments.partition[new] = segments.begin[s], segments.partition[s]
             segments.after[new] = NONE if segments.after[s] == NONE else place[segments.after[s]]
-            for lane in range(segments.lanes.shape[1]):
-                segments.lanes[new, lane] = segments.lanes[s, lane]
+            for lane in range(segments.before.shape[1]):
+                segments.before[new, lane] = segments.before[s, lane]
+            for lane in range(segments.chosen.shape[1]):
+                segments.chosen[new, lane] = segments.chosen[s, lane]
     segments.used[0] = kept

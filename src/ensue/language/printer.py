@@ -49,7 +49,7 @@ def print_query(query: ast.Query) -> str:
         *reversed(suffixes),
     ]
     if query.partition:
-        lines.append(f"PARTITION BY {', '.join(print_name(k.attribute) for k in query.partition)}")
+        lines.append(f"PARTITION BY {', '.join(map(_key, query.partition))}")
     if query.consume is not ast.Consume.NONE:
         lines.append(f"CONSUME BY {query.consume}")
     if query.order:
@@ -85,6 +85,11 @@ def _pair(p: ast.Pattern) -> str:
         return f"(IS {print_pattern(p)})"
     past = "()" if p.past is None else _at(p.past, _UNLESS)
     return f"(AFTER {past} IS {print_pattern(p.body)})"
+
+
+def _key(key: ast.PartitionKey) -> str:
+    text = print_name(key.attribute) if key.expression is None else print_expression(key.expression)
+    return text if key.alias is None else f"{text} AS {print_name(key.alias)}"
 
 
 def _item(item: ast.Item) -> str:
@@ -201,6 +206,8 @@ def _gap(interval: ast.Interval | None) -> str:
 def print_window(window: ast.Interval | ast.EventCount) -> str:
     if isinstance(window, ast.EventCount):
         return f"{window.count} EVENTS"
+    if isinstance(window, ast.WrittenInterval):
+        return window.text
     if window.low is None and window.high is not None and window.high.inclusive:
         return print_duration(window.high.duration)
     return print_interval(window)
@@ -213,6 +220,8 @@ def print_interval(interval: ast.Interval) -> str:
     >>> print_interval(parse_interval("[2 s .. 5 s]"))
     '[>= 2 s, <= 5 s]'
     """
+    if isinstance(interval, ast.WrittenInterval):
+        return interval.text
     low, high = interval.low, interval.high
     if low is not None and low == high and low.inclusive:
         return f"[= {print_duration(low.duration)}]"
@@ -252,6 +261,8 @@ def _expression(e: ast.Expression) -> tuple[str, int]:
             return _literal(e), _E_VALUE
         case ast.DurationLiteral():
             return print_duration(e.duration), _E_VALUE
+        case ast.Parameter():
+            return str(e), _E_VALUE
         case ast.Name():
             return print_name(e.name), _E_VALUE
         case ast.Attribute():

@@ -9,7 +9,16 @@ from lark.tree import Meta
 
 from ensue.errors import Span, did_you_mean, listed
 from ensue.language import ast
+from ensue.language.expression_rules import over_attributes
+from ensue.language.printer import print_expression
 from ensue.language.rule_support import Refused, span_of, token_span, unquoted, whole_number
+
+
+def partition_key(e: ast.Expression, alias: str | None, span: Span) -> ast.PartitionKey:
+    """The key with this expression over bare attributes."""
+    if isinstance(e, ast.Name):
+        return ast.PartitionKey(e.name, alias=alias, span=span)
+    return ast.PartitionKey(f"\0{print_expression(e)}", e, alias, span=span)
 
 
 @v_args(inline=True, meta=True)
@@ -39,7 +48,7 @@ class QueryRules(Transformer_NonRecursive):  # type: ignore[type-arg]
             streams=tuple(name for name, _ in streams),
             pattern=pattern,
             selector=selector,
-            partition=tuple(ast.PartitionKey(n, span=s) for n, s in found.get("PARTITION BY", ())),
+            partition=found.get("PARTITION BY", ()),
             consume=found.get("CONSUME BY", ast.Consume.NONE),
             limit=limit,
             per=per,
@@ -64,8 +73,11 @@ class QueryRules(Transformer_NonRecursive):  # type: ignore[type-arg]
     def names(self, _meta: Meta, *names: tuple[str, Span]) -> tuple[tuple[str, Span], ...]:
         return names
 
-    def partition(self, meta: Meta, _p: Token, _by: Token, names: Anything) -> Anything:
-        return "PARTITION BY", span_of(meta), names, ()
+    def partition(self, meta: Meta, _p: Token, _by: Token, *keys: ast.PartitionKey) -> Anything:
+        return "PARTITION BY", span_of(meta), keys, ()
+
+    def partition_key(self, meta: Meta, expression: ast.Expression, *alias: Anything) -> ast.PartitionKey:
+        return partition_key(over_attributes(expression), alias[1][0] if alias else None, span_of(meta))
 
     def consume(self, meta: Meta, _c: Token, _by: Token, policy: Token) -> Anything:
         policies = [p.value for p in ast.Consume]

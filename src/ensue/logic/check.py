@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ensue.data.schema import Schema
-from ensue.errors import Problem, ProblemKind, QueryError, Span, did_you_mean, listed
+from ensue.errors import Problem, QueryError, Span
 from ensue.language import ast
 from ensue.language.position_logic import FromTo
 from ensue.language.printer import print_expression, print_interval
 from ensue.logic.check_filters import ITEMS, aggregate_problems, expression_problems, problem, scope_problems, unknown
 from ensue.logic.first import NoFirst, first
 from ensue.logic.outputs import Output, outputs
+from ensue.logic.partition_keys import key_name, key_problems, with_key_types
 from ensue.logic.paths import field_names
 from ensue.logic.position_check import position_problems
 from ensue.logic.scope import Bindings, bindings, free, is_aggregate
@@ -71,7 +72,8 @@ def check(query: ast.Query, text: str, schema: Schema | None = None) -> Checked:
     problems += [*wrong, *typing.problems, *_duplicate_columns(query, columns)]
     if problems:
         raise QueryError(text, list(dict.fromkeys(problems)))
-    return Checked(text, query, columns, schema, order)
+    known = None if schema is None else with_key_types(query, schema)
+    return Checked(text, query, columns, known, order)
 
 
 def _type_conditions(p: ast.Pattern, typing: Typing) -> None:
@@ -246,20 +248,7 @@ def _per_match_problems(e: ast.Expression, known: Bindings) -> Iterator[Problem]
 
 
 def _clause_problems(query: ast.Query, schema: Schema | None) -> Iterator[Problem]:
-    for i, key in enumerate(query.partition):
-        if key.attribute in [k.attribute for k in query.partition[:i]]:
-            yield problem(key, f"the attribute '{key.attribute}' appears twice in PARTITION BY")
-        if key.attribute in ("start_time", "end_time"):
-            message = f"the result has a column '{key.attribute}' of its own, so it cannot be a partition column"
-            yield problem(key, message, "rename the column of the events")
-        if schema is None:
-            continue
-        found = schema.attributes.get(key.attribute)
-        if found is None:
-            hint = did_you_mean(key.attribute, schema.attributes) or f"the attributes are {listed(schema.attributes)}"
-            yield problem(key, f"unknown attribute '{key.attribute}'", hint, name=True)
-        elif found.kind.nested:
-            yield Problem(ProblemKind.TYPE, f"cannot partition by '{key.attribute}' of type {found}", key.span)
+    yield from key_problems(query, schema, bindings(query.pattern))
     for i, stream in enumerate(query.streams):
         if stream in query.streams[:i]:
             where = query.places.get(f"stream {i}", query.span)
@@ -292,7 +281,7 @@ def _expectation_problems(expected: ast.Pattern, schema: Schema | None) -> Itera
 
 
 def _duplicate_columns(query: ast.Query, columns: tuple[Output, ...]) -> Iterator[Problem]:
-    users: dict[str, str] = {k.attribute: "the partition column" for k in query.partition}
+    users: dict[str, str] = {key_name(k): "the partition column" for k in query.partition}
     users |= {"start_time": "the column of the start time", "end_time": "the column of the end time"}
     for column in columns:
         if column.name and column.name in users:

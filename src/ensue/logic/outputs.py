@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ensue.data.schema import ValueType
 from ensue.errors import Span
 from ensue.language import ast
+from ensue.logic.partition_keys import attributes_of
 from ensue.logic.paths import field_names
 from ensue.logic.scope import attribute_variables, bindings
 from ensue.logic.types import Typing
@@ -65,7 +66,7 @@ def attributes_used(query: ast.Query) -> frozenset[str] | None:
         return None
     parts = [query.pattern, *([] if query.expect is None else [query.expect])]
     conditions = [f.condition for p in parts for f in ast.walk(p) if isinstance(f, ast.Filter | ast.Satisfying)]
-    used = {k.attribute for k in query.partition}
+    used = set[str]().union(*map(attributes_of, query.partition))
     for e in [*conditions, *(i.expression for i in query.items), *(k.expression for k in query.order)]:
         used |= {n.name for n in ast.find(e, ast.Attribute)}
     for e in conditions:

@@ -10,6 +10,7 @@ from ensue.language import ast
 from ensue.language.printer import print_expression
 from ensue.logic.check_filters import problem, unknown
 from ensue.logic.outputs import Output, projected
+from ensue.logic.partition_keys import key_name
 from ensue.logic.scope import attribute_variables, bindings, is_aggregate
 from ensue.logic.types import Typing
 
@@ -74,7 +75,7 @@ def _column_of(e: ast.Expression, query: ast.Query, columns: tuple[Output, ...])
 
 def _names(query: ast.Query, columns: tuple[Output, ...]) -> list[str]:
     """The columns of the result."""
-    return [*(k.attribute for k in query.partition), "start_time", "end_time", *(c.name for c in columns)]
+    return [*map(key_name, query.partition), "start_time", "end_time", *(c.name for c in columns)]
 
 
 # ---------------------------------------------------------------- problems

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from ensue import pipeline
+from ensue.columns.key_columns import with_keys
 from ensue.corrections.change_rows import check_names, no_changes
 from ensue.corrections.live_options import LiveOptions
 from ensue.data.complex_events import ComplexEvents
@@ -29,13 +30,16 @@ from ensue.logic.wall_clock import reads_wall_clock
 from ensue.logic.window import looks_back, peel_windows
 from ensue.plan import Window
 from ensue.plan.choice import Choice
-from ensue.results.matches import Matches
+from ensue.plan.mode import Mode
+from ensue.results.detections import shown
 from ensue.spark.batch import run_batch
 from ensue.spark.bucket_count import BucketCount
-from ensue.spark.chaining import is_behind_operator, with_event_time
+from ensue.spark.chaining import check_name, is_behind_operator, with_event_time
+from ensue.spark.computed_keys import column_of, with_key_columns
 from ensue.spark.frames import EventFrame, Frames, as_schema, check_stream, final_after, read_frames
 from ensue.spark.layout import Layout, batch_layout
 from ensue.spark.plain_columns import quoted
+from ensue.spark.prerequisites import prepare_session
 from ensue.spark.pushdown import Pushdown, push_down
 from ensue.spark.recipe import HASH, TIE, TIME, TYPE, WORD, Recipe, travelling_name
 from ensue.spark.revised_bucket import DOES, Disorder
@@ -71,14 +75,23 @@ def run(
     memory: str | int | None = None,
     closed: bool = False,
     of_stream: OfStream = _AS_USUAL,
+    mode: Mode = Mode.ENUMERATE,
     **reading: Unpack[Reading],
 ) -> DataFrame:
-    """The matches as a lazy DataFrame, streaming if the events are. `closed` says that nothing follows a finite one."""
+    """The matches as a lazy DataFrame, streaming if the events are. `closed` says that nothing follows a finite one.
+
+    In the mode UNION, one row for each end, with the events that took part in its matches.
+    """
     changing = of_stream.changing
     if changing is not None:
         changing.check()
-    job = prepare(query, text, events, changing=changing, **reading)
+    job = prepare(query, text, events, mode, changing, **reading)
+    if mode is Mode.UNION and (query.order or (query.limit is not None and query.per is not ast.Per.END)):
+        raise EngineError(
+            "detect on Spark tells of all matches of an end: leave ORDER BY out, and LIMIT without PER END"
+        )
     pipeline.warn(query, text)
+    prepare_session(job.events.frame.sparkSession, streaming=job.events.streaming)
     if closed and job.events.streaming:
         raise EngineError(
             "closed=True says that no event follows, and a stream goes on: leave it out. What waits for a deadline is "
@@ -100,6 +113,7 @@ def run(
             "that with unbounded=True"
         )
     frame = job.events.frame
+    check_name(frame, of_stream.name)
     behind_operator = is_behind_operator(frame, job.events.time)
     after = final_after(job.events) if of_stream.alone else None
     processor = BucketProcessor(
@@ -119,6 +133,7 @@ def late_events(query: ast.Query, text: str, events: Frames, **reading: Unpack[R
         raise DataError("a finite DataFrame has no late events: all its events are there, and they are sorted")
     if is_behind_operator(job.events.frame, job.events.time):
         raise DataError("no event comes late here: the operator that these events come from has put them in order")
+    prepare_session(job.events.frame.sparkSession, streaming=True)
     whole = replace(job, attributes=list(job.events.attributes))
     timed = whole.streamed.filter(F.col(TIME).isNotNull())
     return run_late(timed, T.StructType([job.events.frame.schema[a] for a in whole.attributes]))
@@ -134,6 +149,7 @@ class Job:
     layout: Layout
     attributes: list[str]  # the user's columns that are sent to Python
     zone: str  # in which the query sees times
+    mode: Mode
     changing: LiveOptions | None = None
 
     @property
@@ -161,14 +177,16 @@ class Job:
         """The schema of the matches, with the columns that only sort them."""
         table = in_zone(self.events.schema, self.zone).empty_table()
         no_types = pa.chunked_array([], pa.string())
-        nothing = EventStream(table, no_types, np.zeros(0, dtype=np.int64), None, table.column(self.events.time))
-        look_back = ItemLookBack(self.choice.checked)
-        matches = Matches(look_back.checked, look_back.extended(nothing), ComplexEvents.of(()))
-        table = matches.to_arrow()
+        empty = EventStream(table, no_types, np.zeros(0, dtype=np.int64), None, table.column(self.events.time))
+        nothing = with_keys(empty, self.choice.checked.query)
+        checked = self.choice.checked
+        look_back = ItemLookBack(checked if self.mode is Mode.ENUMERATE else replace(checked, outputs=()))
+        matches = shown(self.mode, look_back.checked, look_back.extended(nothing), ComplexEvents.of(()))
+        rows = next(matches.tables())
         if self.revised:
-            check_names(table.column_names)
-            table = no_changes(table)
-        schema = spark_schema(table.schema)
+            check_names(rows.column_names)
+            rows = no_changes(rows)
+        schema = spark_schema(rows.schema)
         if not self.events.streaming:
             return schema
         return with_event_time(schema, told_later=deadline_of(self.choice.checked.query.pattern) is not None)
@@ -176,9 +194,8 @@ class Job:
     @cached_property
     def recipe(self) -> Recipe:
         depends_on = tuple(self._recorded().items()) if self.events.streaming else ()
-        return Recipe(
-            self.choice, self.events.tick, self.pushdown.given, arrow_schema(self.result), depends_on, self.zone
-        )
+        given, result = self.pushdown.given, arrow_schema(self.result)
+        return Recipe(self.choice, self.events.tick, given, result, depends_on, self.zone, mode=self.mode)
 
     def _recorded(self) -> dict[str, str]:
         """What the state of a stream depends on besides the query: how events are read, and what is sent to Python."""
@@ -189,6 +206,7 @@ class Job:
             "tie-break column": events.tiebreak or "",
             "columns sent to Python": str(self.streamed.schema.simpleString()),
             "conditions evaluated by Spark": str(self.pushdown.given),
+            **({} if self.mode is Mode.ENUMERATE else {"matches or detections": self.mode}),
         }
 
     @property
@@ -217,12 +235,13 @@ class Job:
 
     def _columns(self, time: Column) -> list[Column]:
         """The travelling columns."""
-        down, keys = self.pushdown, set(self.layout.keys)
+        # A query with CONSUME BY ANY is not shared out by its keys, and yet matches depend on them.
+        down, keys = self.pushdown, {*self.layout.keys, *self.choice.keys}
         columns = [time.alias(TIME)]
         # Of an event that can only be skipped, no attribute is needed, unless all of them identify it.
         markable = down.markable if down.relevant is None and self.changing is None else None
         for a in self.attributes:
-            column = F.col(quoted(a))
+            column = column_of(a)
             if markable is not None and a not in keys | down.local_attributes:
                 column = F.when(markable, column)
             columns.append(column.alias(travelling_name(a)))
@@ -235,18 +254,24 @@ class Job:
         if self.events.tiebreak is not None:
             columns.append(F.col(quoted(self.events.tiebreak)).alias(TIE))
         if self.layout.keys:
-            columns.append(F.hash(*(F.col(quoted(k)) for k in self.layout.keys)).alias(HASH))
+            columns.append(F.hash(*map(column_of, self.layout.keys)).alias(HASH))
         return columns
 
 
 def prepare(
-    query: ast.Query, text: str, events: Frames, *, changing: LiveOptions | None = None, **reading: Unpack[Reading]
+    query: ast.Query,
+    text: str,
+    events: Frames,
+    mode: Mode = Mode.ENUMERATE,
+    changing: LiveOptions | None = None,
+    **reading: Unpack[Reading],
 ) -> Job:
     """Makes all decisions, and raises all errors that can be found before a job runs."""
     check(query, text)
-    used = attributes_used(query)
-    if changing is not None:
-        used = None if used is None else used.union(changing.id or (), filter(None, [changing.changes]))
+    matches = mode is Mode.ENUMERATE  # what shows whole events needs all columns
+    used = attributes_used(query) if matches else None
+    if changing is not None and used is not None:
+        used = used.union(changing.id or (), filter(None, [changing.changes]))
     frames = read_frames(events, query.streams, used, **reading)
     if frames.streaming:
         check_stream(frames)
@@ -263,22 +288,29 @@ def prepare(
     choice = with_sorting_columns(choice)
     pushdown = _NOTHING
     if choice.plan is not None and choice.plan.absence is None:  # with a deadline every event matters: it advances time
-        pushdown = push_down(choice.plan, frames, schema, items_look_back=looks_back(*(query.items or ())))
-    attributes = _travelling(choice, pushdown, frames, changing)
-    return Job(frames, choice, pushdown, batch_layout(choice, frames.tick), attributes, zone, changing)
+        pushdown = push_down(choice.plan, frames, schema, items_look_back=matches and looks_back(*(query.items or ())))
+    attributes = _travelling(choice, pushdown, frames, mode, changing)
+    frames = with_key_columns(frames, query, schema, zone)
+    return Job(frames, choice, pushdown, batch_layout(choice, frames.tick), attributes, zone, mode, changing)
 
 
-def _travelling(choice: Choice, pushdown: Pushdown, events: EventFrame, changing: LiveOptions | None) -> list[str]:
+def _travelling(
+    choice: Choice, pushdown: Pushdown, events: EventFrame, mode: Mode, changing: LiveOptions | None
+) -> list[str]:
     """The user's columns that Python needs."""
+    not_sent = None
     if changing is not None:  # all that the query uses of an event identifies it
-        for name in (*(changing.id or ()), *filter(None, [changing.changes])):
-            check_column(events.attributes, name, "change" if name == changing.changes else "id")
+        not_sent = changing.changes
+        for name in (*(changing.id or ()), *filter(None, [not_sent])):
+            check_column(events.attributes, name, "change" if name == not_sent else "id")
         used = attributes_used(choice.checked.query)
         used = None if used is None else used.union(changing.id or (), filter(None, [events.tiebreak]))
-        return [a for a in events.attributes if (used is None or a in used) and a != changing.changes]
-    if choice.plan is not None and choice.plan.absence is None:
+    elif mode is Mode.UNION:
+        used = None
+    elif choice.plan is not None and choice.plan.absence is None:
         used = choice.attributes_kept
         used = None if used is None else used.union(pushdown.local_attributes, choice.keys)
     else:
         used = attributes_used(choice.evaluated.query)
-    return [a for a in events.attributes if used is None or a in used]
+    computed = [k.attribute for k in choice.checked.query.partition if k.expression is not None]
+    return [*(a for a in events.attributes if (used is None or a in used) and a != not_sent), *computed]

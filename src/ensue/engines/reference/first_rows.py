@@ -10,6 +10,7 @@ from ensue.engines.reference.expressions import Events, Expressions, Scope
 from ensue.engines.reference.patterns import ComplexEvent
 from ensue.language import ast
 from ensue.logic.check import Checked
+from ensue.logic.partition_keys import key_name
 from ensue.logic.sort_columns import SortColumn
 
 
@@ -40,8 +41,9 @@ def first_rows(checked: Checked, found: list[ComplexEvent], partition_of: Mappin
 def _value(by: SortColumn, checked: Checked, events: Events, c: ComplexEvent) -> Any:
     if by.name in ("start_time", "end_time"):
         return events.nanoseconds[c.start if by.name == "start_time" else c.end]
-    if by.name in [k.attribute for k in checked.query.partition]:
-        return events.value(by.name, c.end)
+    for key in checked.query.partition:
+        if key_name(key) == by.name:
+            return Expressions(events).value(key.expression or ast.Name(key.attribute), Scope(here=c.end))
     e = next(o.expression for o in checked.outputs if o.name == by.name)
     marked: dict[str, list[int]] = {}
     for variable, position in sorted(c.marks, key=lambda mark: mark[1]):

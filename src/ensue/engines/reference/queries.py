@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 from ensue.data.budget import Budget
 from ensue.data.complex_events import ComplexEvents
 from ensue.data.events import EventStream
-from ensue.data.partitions import substreams_of
 from ensue.engines.reference.expressions import Events
 from ensue.engines.reference.first_rows import first_rows, in_order
 from ensue.engines.reference.patterns import ComplexEvent, Patterns, select
+from ensue.engines.reference.substreams import substreams
 from ensue.engines.reference.tally import Tally
 from ensue.language import ast
 from ensue.logic.check import Checked
@@ -40,20 +40,20 @@ def evaluate(
     CONSUME BY rules complex events out before the selector chooses: what may not be reported is no candidate.
     """
     query = checked.query
-    substreams = substreams_of(stream, [k.attribute for k in query.partition])
-    events = Events(stream, substreams, passed, closed=closed)
+    parts = substreams(stream, query.partition)
+    events = Events(stream, parts, passed, closed=closed)
     by_end: dict[int, list[ComplexEvent]] = defaultdict(list)
     partition_of: dict[int, int] = {}
     budget = budget or Budget()
     tally, kept = Tally(budget), Tally(budget)
-    for number, substream in enumerate(substreams):
+    for number, substream in enumerate(parts):
         found = Patterns(events, substream, tally).of(query.pattern)
         tally.release()  # but what was found, which is counted now
         for c in kept.counted(found, new=True):
             by_end[c.end].append(c)
             partition_of[c.end] = number
         if progress is not None:
-            progress(number + 1, len(substreams))
+            progress(number + 1, len(parts))
     reported = list(_report(checked, events, by_end, partition_of))
     if cut:
         reported = first_rows(checked, in_order(checked, events, reported), partition_of)
