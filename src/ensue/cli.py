@@ -1,4 +1,4 @@
-"""The command line: `ensue check`, `ensue explain`, `ensue run`.
+"""The command line: `ensue check`, `ensue explain`, `ensue run`, `ensue prepare`.
 
 Exit codes: 0 for success, 1 if the query or the data is wrong (the error has a caret), 2 if the command is misused.
 """
@@ -171,6 +171,22 @@ def run_command(
         reading: Any = {"time": when, "type": type, "unit": unit, "tiebreak": tiebreak}
         found = made.run(events, **reading, engine=engine, memory=memory, progress=report, closed=closed)
     _write(found, output, wanted)
+
+
+@app.command("prepare")
+def prepare_command() -> None:
+    """Compiles the engine for this machine, so that no query waits for it: once after an installation, in an image."""
+    from ensue.kernels.kernels_on_disk import folder  # numba is loaded where it is used
+    from ensue.preparation import steps
+
+    seconds = 0.0
+    for done in steps():
+        typer.echo(f"{done.seconds:5.1f} s  {done.kind}")
+        seconds += done.seconds
+    kept = folder()
+    typer.echo(f"{seconds:5.1f} s of processor time in all; {f'kept in {kept}' if kept else 'kept nowhere'}")
+    if kept is None:
+        raise EngineError("no folder for compiled kernels can be written to", "NUMBA_CACHE_DIR names another")
 
 
 def _check_master(master: str | None, engine: str) -> None:
