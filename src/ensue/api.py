@@ -250,19 +250,16 @@ class Query:
         1 match
         """
         spark = _given({"unbounded": unbounded or None, "alone": alone or None, "buckets": buckets, "name": name})
-        changing = _given({"disorder": disorder, "slack": slack, "id": id, "changes": changes})
+        spark |= _given({"disorder": disorder, "slack": slack, "id": id, "changes": changes})
+        reading: Any = {"time": time, "type": type, "unit": unit, "tiebreak": tiebreak}
         if is_spark(events):
             from ensue.spark.run import OfStream, run
 
             _check_on_spark(engine, progress)
-            of_stream = OfStream(**_of_stream(spark | changing, {"time": time, "unit": unit}))
-            common: Any = {"memory": memory, "closed": closed, "of_stream": of_stream}
-            return run(self.ast, self.text, events, time=time, type=type, unit=unit, tiebreak=tiebreak, **common)
+            of_stream = OfStream(**_of_stream(spark, reading))
+            return run(self.ast, self.text, events, memory=memory, closed=closed, of_stream=of_stream, **reading)
         _check_local(engine, events, spark)
-        if changing:
-            raise TypeError(f"{', '.join(changing)}: for Spark streams only; Query.live is for events in memory")
         options = pipeline.RunOptions(engine, memory, progress, closed)
-        reading: Any = {"time": time, "type": type, "unit": unit, "tiebreak": tiebreak}
         return pipeline.run(self.ast, self.text, events, options, reading=reading)
 
     @overload
@@ -401,7 +398,8 @@ def _check_local(engine: str, events: Any, spark: Mapping[str, Any]) -> None:
             "spark.createDataFrame(...)"
         )
     if spark:
-        raise TypeError(f"{', '.join(spark)}: for Spark DataFrames only")
+        hint = "; Query.live is for events in memory" if {*spark} & {"disorder", "slack", "id", "changes"} else ""
+        raise TypeError(f"{', '.join(spark)}: for Spark DataFrames only{hint}")
 
 
 def _kind(events: Any) -> str:
