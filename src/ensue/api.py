@@ -239,8 +239,7 @@ class Query:
         query without a window, whose state grows for ever; `alone` says that nothing else in it has a watermark, so
         events need not wait for the next micro-batch; `buckets` are the values in the state store; `name` is the
         prefix of the metrics. With `disorder="revise"`, a stream tells matches at once and corrects them: the result is
-        a table of changes, and `slack`, `id` and `changes` are those of `live`. With `changes`, `disorder="wait"` reads
-        a change feed and tells matches that nothing can change any more.
+        a table of changes, and `slack`, `id` and `changes` are those of `live`.
 
         >>> events = [{"time": 1, "type": "A", "v": 7}, {"time": 4, "type": "B", "v": 9}]
         >>> query("SELECT x.v, y.v FROM S WHERE A AS x ; B AS y WITHIN 5 s").run(events, unit="s")
@@ -256,8 +255,8 @@ class Query:
             from ensue.spark.run import OfStream, run
 
             _check_on_spark(engine, progress)
-            of_stream = OfStream(**_of_stream(spark, reading))
-            return run(self.ast, self.text, events, memory=memory, closed=closed, of_stream=of_stream, **reading)
+            how: Any = {"memory": memory, "closed": closed, "of_stream": OfStream(**_of_stream(spark, reading))}
+            return run(self.ast, self.text, events, **how, **reading)
         _check_local(engine, events, spark)
         options = pipeline.RunOptions(engine, memory, progress, closed)
         return pipeline.run(self.ast, self.text, events, options, reading=reading)

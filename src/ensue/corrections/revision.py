@@ -60,6 +60,11 @@ class Revision:
         return self._running.open
 
     @property
+    def open_windows(self) -> int:
+        """From how many events the open partial matches began; 0 where the reference evaluates them."""
+        return self._running.open_windows
+
+    @property
     def next_due(self) -> int | None:
         """The time from which on the watermark alone may change something; None if it does not."""
         return self._running.next_due

@@ -140,7 +140,9 @@ class WaitingBucket:
         rows = pa.concat_tables(found) if found else None
         waiting = 0 if self.waiting is None else len(self.waiting)
         matches = 0 if rows is None else len(rows)
-        return Told(rows, {**came._asdict(), "waiting": waiting, "open": self.running.open, "matches": matches})
+        running = self.running
+        of_running = {"open": running.open, "open_windows": running.open_windows, "unexpected": running.unexpected()}
+        return Told(rows, {**came._asdict(), **of_running, "waiting": waiting, "matches": matches})
 
     def take_in(self, events: pa.Table | None, passed: int) -> ArrivalCounts:
         """Adds new events to those that wait, except those without a time and late ones; all of them are counted."""

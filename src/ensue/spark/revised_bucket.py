@@ -84,6 +84,7 @@ class RevisedBucket:
             "without_time": without_time,
             "waiting": self._stream.counts()["unsettled"],
             "open": self._revision.open,
+            "open_windows": self._revision.open_windows,
             "matches": 0 if rows is None else len(rows),
             "inserted": inserted,
             "deleted": deleted,

@@ -36,7 +36,17 @@ from ensue.spark.type_mapping import arrow_schema
 
 _KIND_OF_IDENTITY = "stream"
 #: The counts that a bucket reports for each micro-batch.
-_COUNTED = ("relevant", "without_time", "late", "waiting", "open", "matches", "state_bytes")
+_COUNTED = (
+    "relevant",
+    "without_time",
+    "late",
+    "waiting",
+    "open",
+    "open_windows",
+    "unexpected",
+    "matches",
+    "state_bytes",
+)
 #: Spark takes no larger value from Python.
 _MOST_BYTES = (1 << 31) - (1 << 20)
 
@@ -78,7 +88,9 @@ class BucketProcessor(StatefulProcessor):
     ) -> None:
         self.recipe = recipe
         self.buckets = buckets
-        self.counted = _COUNTED if disorder is None else (*_COUNTED, *disorder.counts)
+        # An event that is evaluated again would be unexpected again.
+        kept = (c for c in _COUNTED if c != "unexpected")
+        self.counted = _COUNTED if disorder is None else (*kept, *disorder.counts)
         self._disorder = disorder
         self._final_after = final_after
         self._behind_operator = behind_operator
