@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     from ensue.api import Query, live, match, query
     from ensue.corrections.live_queries import Live, LiveQueries
     from ensue.errors import DataError, EngineError, EnsueError, QueryError
+    from ensue.own.user_aggregates import aggregate
     from ensue.own.user_functions import function
+    from ensue.preparation import prepare
     from ensue.results.changes import Answer, Changes
     from ensue.results.detections import Detections
     from ensue.results.matches import Matches
@@ -32,11 +34,13 @@ __all__ = [
     "Query",
     "QueryError",
     "SqlRows",
+    "aggregate",
     "dsl",
     "explain_sql",
     "function",
     "live",
     "match",
+    "prepare",
     "query",
     "sql",
 ]
@@ -44,7 +48,9 @@ __all__ = [
 _PLACES = {
     **dict.fromkeys(("Query", "live", "match", "query"), "ensue.api"),
     **dict.fromkeys(("DataError", "EngineError", "EnsueError", "QueryError"), "ensue.errors"),
+    "aggregate": "ensue.own.user_aggregates",
     "function": "ensue.own.user_functions",
+    "prepare": "ensue.preparation",
     "Detections": "ensue.results.detections",
     **dict.fromkeys(("Live", "LiveQueries"), "ensue.corrections.live_queries"),
     **dict.fromkeys(("Answer", "Changes"), "ensue.results.changes"),

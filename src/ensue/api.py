@@ -86,6 +86,15 @@ class SparkOptions(TypedDict, total=False):
     closed: bool
 
 
+class ChangingOptions(SparkOptions, total=False):
+    """The same with those of streams whose events, or whose matches, may change."""
+
+    disorder: Literal["revise", "wait"] | None
+    slack: str | None
+    id: str | Sequence[str] | None
+    changes: str | None
+
+
 class Query:
     """A query that parsed and passed every check that needs no data. Make one with `ensue.query`."""
 
@@ -133,7 +142,7 @@ class Query:
         *,
         verbose: bool = False,
         deterministic: bool = False,
-        **options: Unpack[SparkOptions],
+        **options: Unpack[ChangingOptions],
     ) -> str:
         """How the query was understood and how it is evaluated; `verbose` adds the determinised automaton.
 
@@ -178,14 +187,15 @@ class Query:
             given: dict[str, Any] = {**options}
             _check_spark_engine(given.pop("engine", "auto"))
             reading: Any = {c: given.pop(c) for c in ("time", "type", "unit", "tiebreak") if c in given}
-            said = explain_on_spark(self.ast, self.text, frames, verbose=verbose, reading=reading, **_given(given))
+            spark = _of_stream(given, reading)
+            said = explain_on_spark(self.ast, self.text, frames, verbose=verbose, reading=reading, **spark)
         else:
             checked = check(self.ast, self.text)
             said = explain(choose(checked), verbose=verbose)
         return f"{said}\n{explain_deterministic(check(self.ast, self.text))}" if deterministic else said
 
     @overload
-    def run(self, events: SparkFrame | Mapping[str, SparkFrame], **options: Unpack[SparkOptions]) -> DataFrame: ...
+    def run(self, events: SparkFrame | Mapping[str, SparkFrame], **options: Unpack[ChangingOptions]) -> DataFrame: ...
 
     @overload
     def run(self, events: Any, **options: Unpack[Options]) -> Matches: ...
@@ -206,6 +216,10 @@ class Query:
         alone: bool = False,
         buckets: int | None = None,
         name: str | None = None,
+        disorder: Literal["revise", "wait"] | None = None,
+        slack: str | None = None,
+        id: str | Sequence[str] | None = None,
+        changes: str | None = None,
     ) -> Matches | DataFrame:
         """Returns every complex event of the query over the events.
 
@@ -224,7 +238,8 @@ class Query:
         A Spark DataFrame gives a lazy DataFrame of matches, streaming if the events are. Then `unbounded` allows a
         query without a window, whose state grows for ever; `alone` says that nothing else in it has a watermark, so
         events need not wait for the next micro-batch; `buckets` are the values in the state store; `name` is the
-        prefix of the metrics.
+        prefix of the metrics. With `disorder="revise"`, a stream tells matches at once and corrects them: the result is
+        a table of changes, and `slack`, `id` and `changes` are those of `live`.
 
         >>> events = [{"time": 1, "type": "A", "v": 7}, {"time": 4, "type": "B", "v": 9}]
         >>> query("SELECT x.v, y.v FROM S WHERE A AS x ; B AS y WITHIN 5 s").run(events, unit="s")
@@ -234,15 +249,16 @@ class Query:
         1 match
         """
         spark = _given({"unbounded": unbounded or None, "alone": alone or None, "buckets": buckets, "name": name})
+        spark |= _given({"disorder": disorder, "slack": slack, "id": id, "changes": changes})
+        reading: Any = {"time": time, "type": type, "unit": unit, "tiebreak": tiebreak}
         if is_spark(events):
             from ensue.spark.run import OfStream, run
 
             _check_on_spark(engine, progress)
-            common: Any = {"memory": memory, "closed": closed, "of_stream": OfStream(**spark)}
-            return run(self.ast, self.text, events, time=time, type=type, unit=unit, tiebreak=tiebreak, **common)
+            how: Any = {"memory": memory, "closed": closed, "of_stream": OfStream(**_of_stream(spark, reading))}
+            return run(self.ast, self.text, events, **how, **reading)
         _check_local(engine, events, spark)
         options = pipeline.RunOptions(engine, memory, progress, closed)
-        reading: Any = {"time": time, "type": type, "unit": unit, "tiebreak": tiebreak}
         return pipeline.run(self.ast, self.text, events, options, reading=reading)
 
     @overload
@@ -352,6 +368,17 @@ def _given(options: Mapping[str, Any]) -> dict[str, Any]:
     return {option: value for option, value in options.items() if value is not None}
 
 
+def _of_stream(given: Mapping[str, Any], reading: Mapping[str, Any]) -> dict[str, Any]:
+    """The options for Spark, with those of events that change as one."""
+    changing: Any = {o: given[o] for o in ("disorder", "slack", "id", "changes") if given.get(o) is not None}
+    others = {o: value for o, value in _given(given).items() if o not in changing}
+    if not changing:
+        return others
+    times: Any = {option: value for option, value in reading.items() if option in ("time", "unit")}
+    options: Any = {"disorder": "wait", **times, **changing}
+    return {**others, "changing": _live_options(options)}
+
+
 def _check_spark_engine(engine: str) -> None:
     if engine not in ("auto", "spark"):
         raise EngineError(f"a Spark DataFrame is evaluated on Spark, not by engine={engine!r}: leave it out")
@@ -370,31 +397,42 @@ def _check_local(engine: str, events: Any, spark: Mapping[str, Any]) -> None:
             "spark.createDataFrame(...)"
         )
     if spark:
-        raise TypeError(f"{', '.join(spark)}: for Spark DataFrames only")
+        hint = "; Query.live is for events in memory" if {*spark} & {"disorder", "slack", "id", "changes"} else ""
+        raise TypeError(f"{', '.join(spark)}: for Spark DataFrames only{hint}")
 
 
 def _kind(events: Any) -> str:
     return f"{events.__class__.__module__}.{events.__class__.__qualname__}".removeprefix("builtins.")
 
 
-def query(text: str | bytes | Select, **own: Own) -> Query:
+def query(text: str | bytes | Select, *, params: Mapping[str, Any] | None = None, **own: Own) -> Query:
     """Makes a query from its text or from the builder in `ensue.dsl`; raises QueryError with every problem found.
 
     Functions, aggregates and automata of one's own are given by the names that the query has for them:
     `ensue.query(text, score=fn)`, with what `ensue.function(...)` returned. Those that are registered for the whole
     program need not be given.
 
+    `params` are the values of parameters, `$name` in the text, which stand wherever a literal can: numbers, texts,
+    truth values, None, `datetime` and `timedelta`, and lists of them behind IN.
+
+    >>> print(query("SELECT x FROM S WHERE A AS x FILTER x.v > $least LIMIT $n", params={"least": 2.5, "n": 3}))
+    SELECT x
+    FROM S
+    WHERE A AS x
+    FILTER x.v > 2.5
+    LIMIT 3
+
     >>> query("SELECT x FROM S WHERE A AS x ; B").ast.streams
     ('S',)
     """
     if isinstance(text, Select):
-        tree = text.build()
+        tree = text.build(params)
         printed = print_query(tree)
         return Query(printed, bound(tree, printed, own))
     if not isinstance(text, str | bytes):
         raise TypeError(f"a query is a text, bytes, or made with ensue.dsl, not {text.__class__.__name__}")
     decoded = decode(text)
-    return Query(decoded, bound(parse_query(decoded), decoded, own))
+    return Query(decoded, bound(parse_query(decoded, params), decoded, own))
 
 
 def live(queries: Mapping[str, Query], **options: Unpack[LiveArguments]) -> LiveQueries:
@@ -429,20 +467,34 @@ def _live_options(options: LiveArguments) -> LiveOptions:
 
 @overload
 def match(
-    events: SparkFrame | Mapping[str, SparkFrame], text: str | bytes | Select | Query, **options: Unpack[SparkOptions]
+    events: SparkFrame | Mapping[str, SparkFrame],
+    text: str | bytes | Select | Query,
+    *,
+    params: Mapping[str, Any] | None = None,
+    **options: Unpack[ChangingOptions],
 ) -> DataFrame: ...
 
 
 @overload
-def match(events: Any, text: str | bytes | Select | Query, **options: Unpack[Options]) -> Matches: ...
+def match(
+    events: Any,
+    text: str | bytes | Select | Query,
+    *,
+    params: Mapping[str, Any] | None = None,
+    **options: Unpack[Options],
+) -> Matches: ...
 
 
-def match(events: Any, text: str | bytes | Select | Query, **options: Any) -> Matches | DataFrame:
-    """Short for `query(text).run(events, **options)`.
+def match(
+    events: Any, text: str | bytes | Select | Query, *, params: Mapping[str, Any] | None = None, **options: Any
+) -> Matches | DataFrame:
+    """Short for `query(text, params=params).run(events, **options)`.
 
     >>> len(match([{"time": 1, "type": "A"}, {"time": 2, "type": "A"}], "SELECT * FROM S WHERE A ; A", unit="s"))
     1
     """
-    made = text if isinstance(text, Query) else query(text)
+    if isinstance(text, Query) and params is not None:
+        raise TypeError("params: a query that is made has its values; give them to ensue.query")
+    made = text if isinstance(text, Query) else query(text, params=params)
     found: Matches | DataFrame = made.run(events, **options)
     return found

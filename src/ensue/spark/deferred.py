@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 #: Given as types, because PySpark would ask Spark to parse a schema that is a string, for every task.
 _STATE = T.StructType([T.StructField("state", T.BinaryType())])
-_COUNTS = T.StructType([T.StructField(n, T.LongType()) for n in ("waiting", "open", "state_bytes", "timer")])
+#: The counts of a bucket that are the same while it has nothing to do.
+KEPT_COUNTS = ("waiting", "open", "open_windows", "state_bytes")
+_COUNTS = T.StructType([T.StructField(name, T.LongType()) for name in (*KEPT_COUNTS, "timer")])
 
 
 class BucketValues(NamedTuple):
