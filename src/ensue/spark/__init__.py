@@ -6,6 +6,7 @@ layout     how the events are distributed: by key, by time slices, or not at all
 packing    rows as Arrow blobs, one for each bucket, so that few rows cross the shuffle
 batch      a lazy DataFrame of matches over a finite DataFrame
 streaming  the same over a stream, with its state in Spark's own state store
+recognize  MATCH_RECOGNIZE: each clause becomes a DataFrame, and Spark runs the SQL around it
 session    a session for the demo, the command line and the tests
 deferred   answers what Spark asks of a stream before its first event, without loading the rest
 files      reads files and hands over matches for the command line

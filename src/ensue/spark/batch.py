@@ -24,7 +24,7 @@ from ensue.spark.recipe import SLICE, TIE, TIME, Recipe, in_order, travelling_na
 _CAME = "__ensue_came"
 #: The number of events that are evaluated at a time, and the number of rows that are returned at a time.
 _STEP = 1 << 18
-_ROWS_BACK = 1 << 14
+ROWS_BACK = 1 << 14
 
 
 def run_batch(travelling: DataFrame, layout: Layout, recipe: Recipe, result: T.StructType) -> DataFrame:
@@ -95,4 +95,4 @@ class EvaluateSorted:
 
 
 def _handed_back(rows: pa.Table, recipe: Recipe) -> Iterator[pa.RecordBatch]:
-    yield from recipe.rows(rows).combine_chunks().to_batches(max_chunksize=_ROWS_BACK)
+    yield from recipe.rows(rows).combine_chunks().to_batches(max_chunksize=ROWS_BACK)

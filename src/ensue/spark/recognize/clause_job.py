@@ -1,0 +1,147 @@
+"""One clause over one DataFrame: every check that can be made before a job runs, and which columns travel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from ensue.language import ast
+from ensue.row_patterns import clause_ast as rows
+from ensue.row_patterns.check_clause import check_clause
+from ensue.row_patterns.match_finding import Plan
+from ensue.row_patterns.match_terms import Aggregate, CheckedClause, Formula, Navigation
+from ensue.row_patterns.result_rows import BUDGET, recognize_rows
+from ensue.spark.bucket_count import BucketCount
+from ensue.spark.crossing import compacted
+from ensue.spark.packing import PACKED, Packer
+from ensue.spark.plain_columns import OWN, quoted, with_plain_columns
+from ensue.spark.recipe import HASH, TIME, travelling_name
+from ensue.spark.recognize.row_recipe import RecognizeBuckets, RowRecipe
+from ensue.spark.recognize.times_as_in_spark import with_session_zone
+from ensue.spark.session_zone import session_zone
+from ensue.spark.task_memory import memory_of_tasks
+from ensue.spark.type_mapping import arrow_schema, in_zone, spark_schema
+
+
+@dataclass(frozen=True)
+class SparkOptions:
+    """What a query may be told on Spark."""
+
+    steps: int = BUDGET
+    memory: str | int | None = None
+
+
+@dataclass(frozen=True)
+class ClauseJob:
+    """A clause over a DataFrame whose columns have the names that `spark_names` gives for those of the clause."""
+
+    frame: DataFrame
+    plan: Plan
+    schema: pa.Schema
+    spark_names: Mapping[str, str]
+    zone: str
+    options: SparkOptions
+
+    @property
+    def clause(self) -> CheckedClause:
+        return self.plan.clause
+
+    def run(self) -> DataFrame:
+        """The rows of the clause, lazily."""
+        session = self.frame.sparkSession
+        tasks = int(session.conf.get("spark.sql.shuffle.partitions", "200") or 200)
+        buckets = BucketCount(tasks if self.clause.partition else 1, 0)
+        packed = compacted(self.travelling).mapInArrow(Packer(buckets), PACKED)
+        recipe = replace(self.recipe, memory=memory_of_tasks(session, self.options.memory))
+        return packed.repartition("bucket").mapInArrow(RecognizeBuckets(recipe), self.result)
+
+    @cached_property
+    def used(self) -> list[str]:
+        """The columns of the table that Python needs."""
+        clause = self.clause
+        used = {*clause.partition, *(k.column for k in clause.order), *clause.shown_first, *clause.columns}
+        for formula in (*clause.conditions.values(), *(m.formula for m in clause.measures)):
+            used.update(_columns_of(formula))
+        return [n for n in self.schema.names if n in used]
+
+    @cached_property
+    def time(self) -> str | None:
+        """The first column of ORDER BY, if it is of instants: it crosses to Python as a number."""
+        first = self.clause.order[0].column if self.clause.order else None
+        if first is None or not isinstance(self.frame.schema[self.spark_names[first]].dataType, T.TimestampType):
+            return None
+        return first
+
+    @property
+    def travelling(self) -> DataFrame:
+        """The columns as they are sent to Python."""
+        columns = []
+        for name in self.used:
+            own = TIME if name == self.time else travelling_name(name)
+            columns.append(F.col(quoted(self.spark_names[name])).alias(own))
+        if self.clause.partition:
+            columns.append(F.hash(*(F.col(quoted(self.spark_names[k])) for k in self.clause.partition)).alias(HASH))
+        if not columns:  # Spark has no rows without columns
+            columns.append(F.lit(True).alias(f"{OWN}row"))
+        return self.frame.select(*columns)
+
+    @cached_property
+    def result(self) -> T.StructType:
+        """The columns of the result."""
+        return spark_schema(recognize_rows(self.plan, self.schema.empty_table()).schema)
+
+    @cached_property
+    def recipe(self) -> RowRecipe:
+        return RowRecipe(self.plan, self.time, arrow_schema(self.result), self.zone, self.options.steps)
+
+
+def prepare(
+    clause: rows.MatchRecognize,
+    text: str,
+    frame: DataFrame,
+    alias: str | None,
+    computed: Mapping[str, str],
+    options: SparkOptions,
+) -> ClauseJob:
+    """Checks the clause. `computed` is what the clause calls the columns that were computed for it."""
+    named = _named_in(clause)
+    used = None if named is None else frozenset(c for c in frame.columns if c.lower() in named or c in computed)
+    frame = with_plain_columns(frame, used)
+    zone = session_zone(frame.sparkSession)
+    schema = in_zone(arrow_schema(frame.schema), zone)
+    schema = pa.schema([f.with_name(computed.get(f.name, f.name)) for f in schema])
+    clause = with_session_zone(clause, schema, zone)
+    checked = check_clause(clause, text, schema, alias=alias, nulls_first=True)
+    names = dict(zip(schema.names, frame.columns, strict=True))
+    return ClauseJob(frame, Plan.of(checked), schema, names, zone, options)
+
+
+def _named_in(clause: rows.MatchRecognize) -> frozenset[str] | None:
+    """The names of all columns that the clause may use, in small letters; None if it shows all."""
+    if clause.rows is not rows.RowsPerMatch.ONE:
+        return None
+    found: set[str] = set()
+    for node in ast.walk(clause):
+        match node:
+            case ast.Name():
+                found.add(node.name.lower())
+            case ast.Attribute():  # the name before the dot may be that of a column of structs
+                found.update((node.name.lower(), node.variable.lower()))
+    return frozenset(found)
+
+
+def _columns_of(formula: Formula) -> Iterator[str]:
+    """The columns that a condition or a measure reads."""
+    for term in formula.terms.values():
+        match term:
+            case Navigation():
+                yield from term.value.columns
+            case Aggregate():
+                for value in (*term.arguments, *term.values):
+                    yield from value.columns
