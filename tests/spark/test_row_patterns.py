@@ -82,7 +82,7 @@ def test_random_clauses(spark, seeds):
 def test_a_join_and_a_common_table_expression(ticks):
     query = f"""
         -- MATCH_RECOGNIZE ( in a comment is none
-        WITH late AS (SELECT * FROM t WHERE day >= 0), 
+        WITH late AS (SELECT * FROM t WHERE day >= 0),
              shapes (key, first_day, low) AS (SELECT * FROM late AS s {V_SHAPE})
         SELECT m.*, t.price AS top, 'a \\' and {{b}}' AS text
         FROM shapes AS m LEFT JOIN t ON t.k = m.key AND t.day = m.first_day
@@ -188,7 +188,7 @@ def test_options(ticks):
     query = f"SELECT * FROM t {V_SHAPE}"
     with pytest.raises(ensue.EngineError, match="Spark has its own"):
         ensue.sql(query, t=ticks, engine="reference")
-    with pytest.raises(TypeError, match="for Spark DataFrames only"):
+    with pytest.raises(TypeError, match="are for Spark DataFrames only"):
         ensue.sql(query, t=[{"k": 1, "day": 1, "price": 1}], memory="1 GB")
     path = "SELECT * FROM t MATCH_RECOGNIZE (ORDER BY k, day PATTERN ((A | B)* C) DEFINE C AS sum(A.price) = 1)"
     frame = ensue.sql(path, t=ticks, budget=5)

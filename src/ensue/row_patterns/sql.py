@@ -64,6 +64,9 @@ def sql(
     engine: Literal["auto"] = "auto",
     budget: int = BUDGET,
     memory: str | int | None = None,
+    buckets: int | None = None,
+    alone: bool = False,
+    name: str = "ensue",
     **named: SparkTable,
 ) -> DataFrame: ...
 
@@ -86,6 +89,9 @@ def sql(
     engine: str = "auto",
     budget: int = BUDGET,
     memory: str | int | None = None,
+    buckets: int | None = None,
+    alone: bool = False,
+    name: str = "ensue",
     **named: Any,
 ) -> SqlRows | DataFrame:
     """Returns the rows of a query with MATCH_RECOGNIZE, over the tables that are given by name.
@@ -96,7 +102,9 @@ def sql(
     EngineError that names the condition and the row. `engine` is "auto" or "reference".
 
     With a Spark DataFrame among the tables, the result is a lazy DataFrame, and the text around the clause is Spark's
-    SQL. `memory`, such as "512 MB", is then what each task may take.
+    SQL. `memory`, such as "512 MB", is then what each task may take. Over a stream, `alone` says that nothing else in
+    it has a watermark, so rows need not wait for the next micro-batch; `buckets` are the values in the state store;
+    `name` is the prefix of the metrics.
 
     >>> rows = [{"day": day, "price": price} for day, price in enumerate([90, 80, 85, 90, 70])]
     >>> sql('''
@@ -118,9 +126,10 @@ def sql(
         from ensue.spark.recognize.clause_job import SparkOptions
         from ensue.spark.recognize.sql_on_spark import sql_on_spark
 
-        return sql_on_spark(decode(text), {**(tables or {}), **named}, SparkOptions(budget, memory))
-    if memory is not None:
-        raise TypeError("memory: for Spark DataFrames only")
+        options = SparkOptions(budget, memory, buckets, alone, name)
+        return sql_on_spark(decode(text), {**(tables or {}), **named}, options)
+    if memory is not None or buckets is not None or alone or name != "ensue":
+        raise TypeError("memory, buckets, alone and name are for Spark DataFrames only")
     written, select = _parsed(text)
     evaluate = _recognizing(engine, budget)
     # Over no rows first: whatever is wrong with the text is said before any data is read.

@@ -24,12 +24,12 @@ from ensue.data.budget import Large, shown_size
 from ensue.data.envelope import Parts, prefixed, sealed, unprefixed, unsealed
 from ensue.data.events import as_integers
 from ensue.errors import DataError, EngineError
-from ensue.results.running_query import RunningQuery
 from ensue.spark.bucket_count import BucketCount
 from ensue.spark.crossing import compacted
 from ensue.spark.deferred import Deferred, bucket_state
 from ensue.spark.packing import IDENTITY, PACKED, Batches, Packer, joined_blobs
-from ensue.spark.recipe import TIME, Recipe, in_order, with_own_names
+from ensue.spark.recipe import TIME, in_order, with_own_names
+from ensue.spark.stream_work import RunningWork, StreamWork
 from ensue.spark.type_mapping import arrow_schema
 
 _KIND, _KIND_OF_IDENTITY = "bucket of keys", "stream"
@@ -66,7 +66,7 @@ class BucketProcessor(StatefulProcessor):
     """
 
     def __init__(
-        self, recipe: Recipe, buckets: BucketCount, final_after: int | None = None, *, behind_operator: bool = False
+        self, recipe: StreamWork, buckets: BucketCount, final_after: int | None = None, *, behind_operator: bool = False
     ) -> None:
         self.recipe = recipe
         self.buckets = buckets
@@ -83,7 +83,7 @@ class BucketProcessor(StatefulProcessor):
         alone = "" if self._final_after is None else f"{self._final_after} ms"
         self._made_by = {**self.recipe.made_by, "number of buckets": str(self.buckets.in_task()), "alone": alone}
         self._budget = self.recipe.budget()
-        self._running: RunningQuery | None = None
+        self._running: RunningWork | None = None
         self._advanced: dict[int, int] = {}  # the watermark to which each bucket has been advanced
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
@@ -229,8 +229,8 @@ class ArrivalCounts(NamedTuple):
 class Bucket:
     """The events that wait for the watermark, the running query over the earlier ones, and the timer that is set."""
 
-    recipe: Recipe
-    running: RunningQuery
+    recipe: StreamWork
+    running: RunningWork
     waiting: pa.Table | None = None
     timer: int | None = None
     released: int = (
@@ -277,8 +277,8 @@ class Bucket:
             times.append(int(as_integers(self.waiting.column(TIME)).min()))
         if times:
             due = -(-min(times) // _MICROS)
-        elif self.recipe.choice.plan is not None and self.recipe.window and self.running.open and watermark > 0:
-            due = watermark + self.recipe.window // _MICROS + 1  # by then all open partial matches have expired
+        elif self.recipe.expires_after and self.running.open and watermark > 0:
+            due = watermark + self.recipe.expires_after // _MICROS + 1  # by then all open partial matches have expired
         else:
             return None
         if self.timer is not None and watermark < self.timer <= due:
@@ -294,7 +294,7 @@ class Bucket:
         return sealed(_KIND, made_by, parts, compressed=True)
 
     @classmethod
-    def load(cls, recipe: Recipe, running: RunningQuery, state: bytes, made_by: Mapping[str, str]) -> Bucket:
+    def load(cls, recipe: StreamWork, running: RunningWork, state: bytes, made_by: Mapping[str, str]) -> Bucket:
         parts = _opened(state, _KIND, made_by)
         running.restore(unprefixed("running", parts))
         return cls(recipe, running, parts.get("waiting"), parts["timer"], parts["released"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,20 +12,25 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from ensue.errors import Problem, ProblemKind, QueryError, Span
 from ensue.language import ast
 from ensue.row_patterns import clause_ast as rows
-from ensue.row_patterns.check_clause import check_clause
+from ensue.row_patterns.check_clause import COMPUTED, check_clause
 from ensue.row_patterns.match_finding import Plan
 from ensue.row_patterns.match_terms import Aggregate, CheckedClause, Formula, Navigation
 from ensue.row_patterns.result_rows import BUDGET, recognize_rows
+from ensue.row_patterns.sql_tokens import tokens_of
 from ensue.spark.bucket_count import BucketCount
+from ensue.spark.chaining import is_behind_operator
 from ensue.spark.crossing import compacted
+from ensue.spark.frames import EventFrame, check_stream, final_after
 from ensue.spark.packing import PACKED, Packer
 from ensue.spark.plain_columns import OWN, quoted, with_plain_columns
 from ensue.spark.recipe import HASH, TIME, travelling_name
 from ensue.spark.recognize.row_recipe import RecognizeBuckets, RowRecipe
 from ensue.spark.recognize.times_as_in_spark import with_session_zone
 from ensue.spark.session_zone import session_zone
+from ensue.spark.streaming import BucketProcessor, run_streaming
 from ensue.spark.task_memory import memory_of_tasks
 from ensue.spark.type_mapping import arrow_schema, in_zone, spark_schema
 
@@ -35,6 +41,9 @@ class SparkOptions:
 
     steps: int = BUDGET
     memory: str | int | None = None
+    buckets: int | None = None
+    alone: bool = False
+    name: str = "ensue"
 
 
 @dataclass(frozen=True)
@@ -43,9 +52,9 @@ class ClauseJob:
 
     frame: DataFrame
     plan: Plan
+    written: str  # without spaces and comments
     schema: pa.Schema
     spark_names: Mapping[str, str]
-    zone: str
     options: SparkOptions
 
     @property
@@ -55,11 +64,40 @@ class ClauseJob:
     def run(self) -> DataFrame:
         """The rows of the clause, lazily."""
         session = self.frame.sparkSession
+        recipe = replace(self.recipe, memory=memory_of_tasks(session, self.options.memory))
+        if self.frame.isStreaming:
+            return self._stream(recipe)
         tasks = int(session.conf.get("spark.sql.shuffle.partitions", "200") or 200)
         buckets = BucketCount(tasks if self.clause.partition else 1, 0)
         packed = compacted(self.travelling).mapInArrow(Packer(buckets), PACKED)
-        recipe = replace(self.recipe, memory=memory_of_tasks(session, self.options.memory))
         return packed.repartition("bucket").mapInArrow(RecognizeBuckets(recipe), self.result)
+
+    def _stream(self, recipe: RowRecipe) -> DataFrame:
+        events = self.checked_stream()
+        after = final_after(events) if self.options.alone else None
+        behind = is_behind_operator(events.frame, events.time)
+        buckets = BucketCount.of(self.frame, self.options.buckets)
+        processor = BucketProcessor(recipe, buckets, after, behind_operator=behind)
+        return run_streaming(self.travelling, processor, self.result, name=self.options.name)
+
+    def checked_stream(self) -> EventFrame:
+        """The stream with its time column, the first one of ORDER BY; refuses what a stream cannot have."""
+        clause = self.clause
+        for end in ast.find(clause.pattern, rows.PartitionEnd):
+            hint = "WITHIN INTERVAL '10' MINUTE behind the pattern bounds a match in time"
+            raise self._error("a stream has no last row: $ never holds", end.span, hint)
+        first = clause.order[0] if clause.order else None
+        if first is None or first.descending or first.column.startswith(COMPUTED):
+            what = "there is no ORDER BY" if first is None else "its first column has another order"
+            message = f"on a stream, ORDER BY begins with the column of the watermark, ascending: {what}"
+            raise self._error(message, clause.pattern.span, 'write ORDER BY time, of df.withWatermark("time", ...)')
+        time = self.spark_names[first.column]
+        events = EventFrame(self.frame, tuple(self.frame.columns), time, None, "", None, None)
+        check_stream(events)
+        return events
+
+    def _error(self, message: str, span: Span, hint: str) -> QueryError:
+        return QueryError(self.clause.text, [Problem(ProblemKind.UNSUPPORTED, message, span, hint)])
 
     @cached_property
     def used(self) -> list[str]:
@@ -98,7 +136,12 @@ class ClauseJob:
 
     @cached_property
     def recipe(self) -> RowRecipe:
-        return RowRecipe(self.plan, self.time, arrow_schema(self.result), self.zone, self.options.steps)
+        schema = pa.schema([self.schema.field(n) for n in self.used])
+        recorded = (
+            ("clause", hashlib.sha256(self.written.encode()).hexdigest()[:16]),
+            ("columns sent to Python", self.travelling.schema.simpleString()),
+        )
+        return RowRecipe(self.plan, self.time, schema, arrow_schema(self.result), self.options.steps, recorded)
 
 
 def prepare(
@@ -119,7 +162,8 @@ def prepare(
     clause = with_session_zone(clause, schema, zone)
     checked = check_clause(clause, text, schema, alias=alias, nulls_first=True)
     names = dict(zip(schema.names, frame.columns, strict=True))
-    return ClauseJob(frame, Plan.of(checked), schema, names, zone, options)
+    written = " ".join(token.text for token in tokens_of(text[clause.span.start : clause.span.end]))
+    return ClauseJob(frame, Plan.of(checked), written, schema, names, options)
 
 
 def _named_in(clause: rows.MatchRecognize) -> frozenset[str] | None:

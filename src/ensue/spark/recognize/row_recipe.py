@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from ensue.data.budget import Budget, Large
+from ensue.row_patterns.arriving_rows import ArrivingRows
 from ensue.row_patterns.match_finding import Plan
 from ensue.row_patterns.result_rows import recognize_rows
 from ensue.spark.batch import ROWS_BACK
 from ensue.spark.packing import Batches, unpacked
 from ensue.spark.recipe import TIME, with_own_names
 from ensue.spark.task_memory import TaskMemory
-from ensue.spark.type_mapping import in_zone
 
 
 def _advice(what: Large) -> list[str]:
@@ -24,20 +24,39 @@ def _advice(what: Large) -> list[str]:
 
 @dataclass(frozen=True)
 class RowRecipe:
-    """A clause and the schema of its rows. `time` is the column that travels as TIME; times are seen in `zone`."""
+    """A clause, the schemas of its table and of its rows, and the column that travels as TIME.
+
+    `recorded` names what the state of a stream depends on, each with a fingerprint. Times are seen in the zone that the
+    schema has.
+    """
 
     plan: Plan
     time: str | None
+    schema: pa.Schema
     result: pa.Schema
-    zone: str
     steps: int
+    recorded: tuple[tuple[str, str], ...] = ()
     memory: TaskMemory = field(default_factory=TaskMemory)
 
-    def table(self, travelled: pa.Table) -> pa.Table:
-        """The columns under the names that the clause has for them."""
-        table = with_own_names(travelled)
+    def stream(self, table: pa.Table) -> pa.Table:
+        """The columns of the clause, under the names that it has for them."""
+        table = with_own_names(table)
         table = table.rename_columns([str(self.time) if n == TIME else n for n in table.column_names])
-        return table.cast(in_zone(table.schema, self.zone))
+        return table.select(self.schema.names).cast(self.schema)
+
+    def running(self, budget: Budget) -> ArrivingRows:
+        """The clause over rows that arrive; what it keeps of them is small beside what comes to the task."""
+        return ArrivingRows(self.plan, self.schema, self.steps)
+
+    @property
+    def made_by(self) -> dict[str, str]:
+        """What a saved state depends on."""
+        return {**dict(self.recorded), "columns of the result": str(self.result)}
+
+    @property
+    def expires_after(self) -> int | None:
+        """None: the rows that are kept say themselves when time decides something."""
+        return None
 
     def rows(self, table: pa.Table) -> pa.Table:
         """The rows with exactly the types that Spark was promised."""
@@ -62,5 +81,5 @@ class RecognizeBuckets:
                 return
             # Putting them in order copies them.
             budget.holder().hold(Large.TASK, 2 * table.nbytes, len(table))
-            found = recognize_rows(self.recipe.plan, self.recipe.table(table), self.recipe.steps)
+            found = recognize_rows(self.recipe.plan, self.recipe.stream(table), self.recipe.steps)
             yield from self.recipe.rows(found).combine_chunks().to_batches(max_chunksize=ROWS_BACK)
