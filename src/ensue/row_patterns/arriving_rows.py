@@ -72,11 +72,7 @@ class ArrivingRows:
         self._marks = _Marks.of_new(0)
         self._new: list[pa.Table] = []
         self._passed = -(1 << 63)
-        terms = list(_terms(plan))
-        steps = [t.step for t in terms if isinstance(t, Navigation)]
-        self._ahead = max((*steps, 0))
-        remembers = any(map(_uses_number, terms)) or any(ast.find(plan.clause.pattern, PartitionStart))
-        self._behind = max((*(-s for s in steps), int(remembers)))
+        self._ahead, self._behind = rows_ahead(plan), rows_behind(plan)
 
     @property
     def open(self) -> int:
@@ -145,6 +141,17 @@ class ArrivingRows:
         """Continues from what `parts` gave."""
         self._kept, self._new, self._passed = parts["rows"].cast(self._schema), [], -(1 << 63)
         self._marks = _Marks(parts["starts"], parts["is_first"], parts["covered"], parts["number"])
+
+
+def rows_ahead(plan: Plan) -> int:
+    """How many rows behind a row say what is true of it."""
+    return max((0, *(t.step for t in _terms(plan) if isinstance(t, Navigation))))
+
+
+def rows_behind(plan: Plan) -> int:
+    """How many rows before the first undecided one are kept of each partition, for ever."""
+    numbered = any(map(_uses_number, _terms(plan))) or any(ast.find(plan.clause.pattern, PartitionStart))
+    return max((int(numbered), *(-t.step for t in _terms(plan) if isinstance(t, Navigation))))
 
 
 def _terms(plan: Plan) -> Iterator[Term]:

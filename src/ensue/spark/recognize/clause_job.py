@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from ensue.data.events import log
 from ensue.errors import Problem, ProblemKind, QueryError, Span
 from ensue.language import ast
 from ensue.row_patterns import clause_ast as rows
@@ -74,6 +75,12 @@ class ClauseJob:
 
     def _stream(self, recipe: RowRecipe) -> DataFrame:
         events = self.checked_stream()
+        if self.is_unbounded:
+            log.warning(
+                "the pattern (%s) has no bound: rows wait in the state of the stream until it is decided whether they "
+                "match. WITHIN INTERVAL '10' MINUTE behind it gives it one",
+                self.clause.text[self.clause.pattern.span.start : self.clause.pattern.span.end],
+            )
         after = final_after(events) if self.options.alone else None
         behind = is_behind_operator(events.frame, events.time)
         buckets = BucketCount.of(self.frame, self.options.buckets)
@@ -98,6 +105,12 @@ class ClauseJob:
 
     def _error(self, message: str, span: Span, hint: str) -> QueryError:
         return QueryError(self.clause.text, [Problem(ProblemKind.UNSUPPORTED, message, span, hint)])
+
+    @property
+    def is_unbounded(self) -> bool:
+        """Whether a match may take any number of rows."""
+        loops = ast.find(self.clause.pattern, rows.Quantified)
+        return self.clause.within is None and any(q.high is None for q in loops)
 
     @cached_property
     def used(self) -> list[str]:

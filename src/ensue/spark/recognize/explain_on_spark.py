@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ensue.errors import counted
+from ensue.row_patterns.arriving_rows import rows_ahead, rows_behind
 from ensue.row_patterns.explaining import explain_clause
 from ensue.spark.recognize.clause_job import ClauseJob, SparkOptions
 from ensue.spark.recognize.sql_on_spark import jobs_of
@@ -21,7 +23,22 @@ def _on_spark(job: ClauseJob) -> str:
         f"  shared out  {_shared_out(job)}",
         f"  columns     {', '.join(map(_shown, job.used)) or 'none'}",
     ]
+    if job.frame.isStreaming:
+        lines += [f"  keeps       {kept}" for kept in _kept(job)]
     return "\n".join(["on Spark", *lines])
+
+
+def _kept(job: ClauseJob) -> list[str]:
+    """What the state of the stream has, and why it may grow."""
+    behind, ahead = rows_behind(job.plan), rows_ahead(job.plan)
+    said = ["the rows from the first one on of which it is not decided what begins there"]
+    if behind:
+        said.append(f"{counted(behind, 'row')} of each key before them, for PREV, MATCH_NUMBER() or ^: for ever")
+    if ahead:
+        said.append(f"{counted(ahead, 'row')} of each key that NEXT asks for: until then, nothing is told")
+    if job.is_unbounded:
+        said.append("maybe many: a match has no bound. WITHIN INTERVAL '10' MINUTE behind the pattern gives it one")
+    return said
 
 
 def _shared_out(job: ClauseJob) -> str:

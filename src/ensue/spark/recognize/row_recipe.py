@@ -42,6 +42,8 @@ class RowRecipe:
         """The columns of the clause, under the names that it has for them."""
         table = with_own_names(table)
         table = table.rename_columns([str(self.time) if n == TIME else n for n in table.column_names])
+        if not self.schema.names:  # a table has no rows without columns: one travels in their place
+            return table
         return table.select(self.schema.names).cast(self.schema)
 
     def running(self, budget: Budget) -> ArrivingRows:
