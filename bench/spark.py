@@ -62,9 +62,7 @@ SMALL = Size(100_000, (10, 1_000), 100_000, 1)
 def main() -> None:
     arguments = argparse.ArgumentParser()
     arguments.add_argument("--small", action="store_true", help="some seconds: whether it runs at all")
-    arguments.add_argument(
-        "--only", default="", help="sections by their first letters: p(artitioned) u s f r(ow patterns)"
-    )
+    arguments.add_argument("--only", default="", help="sections by their letters: p(artitioned) u s f r(ow patterns)")
     arguments.add_argument("--serve", help="inner: a session with this master, which runs what it is told to")
     given = arguments.parse_args()
     size = SMALL if given.small else FULL

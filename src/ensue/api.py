@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Unpack, overload
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, TypeVar, Unpack, overload
 
 import pyarrow as pa
 
 from ensue import pipeline
+from ensue.corrections.live_options import LiveOptions
 from ensue.data.schema import Schema
 from ensue.data.sources import is_spark
 from ensue.errors import DataError, EngineError
@@ -21,11 +22,14 @@ from ensue.logic.check import check
 from ensue.logic.never import warnings_of
 from ensue.own.registry import bound
 from ensue.plan.choice import choose
+from ensue.plan.mode import Mode
 from ensue.results.detections import Detections
 from ensue.results.matches import Matches
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+    from ensue.corrections.live_queries import Live, LiveQueries
 
 
 class SparkFrame(Protocol):
@@ -46,6 +50,24 @@ class Options(TypedDict, total=False):
     memory: str | int | None
     progress: Callable[[int, int], None] | None
     closed: bool
+
+
+class LiveArguments(TypedDict, total=False):
+    """The options of `Query.live` and of `live`."""
+
+    time: str
+    type: str | None
+    unit: str | None
+    tiebreak: str | None
+    disorder: Literal["revise", "wait"]
+    slack: str | None
+    delay: str | None
+    id: str | Sequence[str] | None
+    changes: str | None
+    engine: str
+    memory: str | int | None
+    keep: str | None
+    state: bytes | None
 
 
 class SparkOptions(TypedDict, total=False):
@@ -136,6 +158,7 @@ class Query:
         evaluation
           filters       each concerns one event
           windows       [<= 5 s]
+          late          a late event only adds matches
           engine        automaton: constant time per event, plus the size of the matches
         formula
           as written  A AS x ; B+ WITHIN 5 s
@@ -214,17 +237,19 @@ class Query:
         if is_spark(events):
             from ensue.spark.run import OfStream, run
 
-            _check_spark_engine(engine)
-            if progress is not None:
-                raise TypeError("progress: not for Spark DataFrames, which are evaluated lazily")
+            _check_on_spark(engine, progress)
             common: Any = {"memory": memory, "closed": closed, "of_stream": OfStream(**spark)}
             return run(self.ast, self.text, events, time=time, type=type, unit=unit, tiebreak=tiebreak, **common)
-        _check_local_engine(engine, events)
-        if spark:
-            raise TypeError(f"{', '.join(spark)}: for Spark DataFrames only")
+        _check_local(engine, events, spark)
         options = pipeline.RunOptions(engine, memory, progress, closed)
         reading: Any = {"time": time, "type": type, "unit": unit, "tiebreak": tiebreak}
         return pipeline.run(self.ast, self.text, events, options, reading=reading)
+
+    @overload
+    def detect(self, events: SparkFrame | Mapping[str, SparkFrame], **options: Unpack[SparkOptions]) -> DataFrame: ...
+
+    @overload
+    def detect(self, events: Any, **options: Unpack[Options]) -> Detections: ...
 
     def detect(
         self,
@@ -238,14 +263,21 @@ class Query:
         memory: str | int | None = None,
         progress: Callable[[int, int], None] | None = None,
         closed: bool = False,
-    ) -> Detections:
+        unbounded: bool = False,
+        alone: bool = False,
+        buckets: int | None = None,
+        name: str | None = None,
+    ) -> Detections | DataFrame:
         """Returns the events at which a match ends, and the events that took part in the matches that end there.
 
         It takes the same arguments as `run`. The result equals the matches of `run` grouped by their last event: one
         row for each last event, with every event that at least one of its matches marks. There may be exponentially
         many matches; the time that this takes depends on the events that took part, because the matches are not written
         out. They are written out in two cases only: where whole matches are selected or checked (`explain` says so),
-        and where the reference evaluates the query. Spark DataFrames are refused.
+        and where the reference evaluates the query.
+
+        A Spark DataFrame gives a lazy DataFrame, streaming if the events are. It has no positions, so `took_part` has
+        the events themselves, with all columns of the DataFrame. The options are those of `run`.
 
         >>> events = [{"time": k, "type": t} for k, t in enumerate("AABBC")]
         >>> query("SELECT * FROM S WHERE A ; B+ ; C WITHIN 4 EVENTS").detect(events, unit="s")
@@ -254,9 +286,14 @@ class Query:
         1           4         4         1, 2, 3, 4
         1 event ends a match
         """
+        spark = _given({"unbounded": unbounded or None, "alone": alone or None, "buckets": buckets, "name": name})
         if is_spark(events):
-            raise EngineError("detect takes events in memory or in files; only run takes a Spark DataFrame")
-        _check_local_engine(engine, events)
+            from ensue.spark.run import OfStream, run
+
+            _check_on_spark(engine, progress)
+            common: Any = {"memory": memory, "closed": closed, "of_stream": OfStream(**spark), "mode": Mode.UNION}
+            return run(self.ast, self.text, events, time=time, type=type, unit=unit, tiebreak=tiebreak, **common)
+        _check_local(engine, events, spark)
         return pipeline.detect(
             self.ast,
             self.text,
@@ -264,6 +301,29 @@ class Query:
             pipeline.RunOptions(engine, memory, progress, closed),
             reading={"time": time, "type": type, "unit": unit, "tiebreak": tiebreak},
         )
+
+    def live(self, **options: Unpack[LiveArguments]) -> Live:
+        """A query over events that are pushed as they come, in any order: it tells matches at once, and corrects them.
+
+        `push` takes events as `run` does, and returns the changes of the matches: `insert` and `delete`, each with the
+        whole row and the match's id. `advance` says up to which time nothing changes any more; with `delay="10 s"`
+        this follows the latest event by itself. `save` returns the state, which `state=` takes.
+
+        `disorder="wait"` tells a match when nothing can change it any more; with `"revise"`, `slack="2 s"` waits for
+        so long, to take less back. `changes` names the column that says of each row what it does: `insert`, `delete`,
+        `update_preimage` or `update_postimage`. `id` names the columns whose values identify an event; by default its
+        whole content does. `keep="1 h"` keeps matches for `answer()` so long after the watermark has passed their end.
+        The other options are those of `run`.
+
+        >>> live = query("SELECT x.v FROM S WHERE A AS x ; B").live(unit="s")
+        >>> live.push([{"time": 5, "type": "B", "v": 0}]).to_arrow().num_rows
+        0
+        >>> live.push([{"time": 3, "type": "A", "v": 7}]).to_arrow().column("change").to_pylist()
+        ['insert']
+        """
+        from ensue.corrections.live_queries import Live  # numba is loaded where it is used
+
+        return _gone_on(Live(self, _live_options(options)), options)
 
     def late(
         self,
@@ -297,12 +357,20 @@ def _check_spark_engine(engine: str) -> None:
         raise EngineError(f"a Spark DataFrame is evaluated on Spark, not by engine={engine!r}: leave it out")
 
 
-def _check_local_engine(engine: str, events: Any) -> None:
+def _check_on_spark(engine: str, progress: object) -> None:
+    _check_spark_engine(engine)
+    if progress is not None:
+        raise TypeError("progress: not for Spark DataFrames, which are evaluated lazily")
+
+
+def _check_local(engine: str, events: Any, spark: Mapping[str, Any]) -> None:
     if engine == "spark":
         raise EngineError(
             f"engine='spark' takes a Spark DataFrame, not {_kind(events)}: give it spark.read.parquet(...) or "
             "spark.createDataFrame(...)"
         )
+    if spark:
+        raise TypeError(f"{', '.join(spark)}: for Spark DataFrames only")
 
 
 def _kind(events: Any) -> str:
@@ -327,6 +395,36 @@ def query(text: str | bytes | Select, **own: Own) -> Query:
         raise TypeError(f"a query is a text, bytes, or made with ensue.dsl, not {text.__class__.__name__}")
     decoded = decode(text)
     return Query(decoded, bound(parse_query(decoded), decoded, own))
+
+
+def live(queries: Mapping[str, Query], **options: Unpack[LiveArguments]) -> LiveQueries:
+    """Several queries over one stream of events that are pushed as they come: see `Query.live`.
+
+    Each step returns the changes of each query, by its name. Queries can be added and removed in between.
+    """
+    from ensue.corrections.live_queries import LiveQueries  # numba is loaded where it is used
+
+    return _gone_on(LiveQueries(queries, _live_options(options)), options)
+
+
+L = TypeVar("L", bound="Live | LiveQueries")
+
+
+def _gone_on(made: L, options: LiveArguments) -> L:
+    """From a saved state, where one is given."""
+    state = options.get("state")
+    if state is not None:
+        made.load(state)
+    return made
+
+
+def _live_options(options: LiveArguments) -> LiveOptions:
+    given: dict[str, Any] = {**options}
+    given.pop("state", None)
+    reading: Any = {"time": "time"} | {c: given.pop(c) for c in ("time", "type", "unit", "tiebreak") if c in given}
+    if (id := given.pop("id", None)) is not None:
+        given["id"] = (id,) if isinstance(id, str) else tuple(id)
+    return LiveOptions(reading, **_given(given))
 
 
 @overload

@@ -266,7 +266,8 @@ class TestOracle:
         assert found == [(5, 6, 10), (10, 12, 13), (14, 16, 18)]
 
     def test_all_rows_of_v_shapes(self, engine):
-        measures = """MATCH_NUMBER() AS n, CLASSIFIER() AS c, FINAL COUNT(UP.tstamp) AS up, FINAL COUNT(tstamp) AS total,
+        measures = """MATCH_NUMBER() AS n, CLASSIFIER() AS c,
+            FINAL COUNT(UP.tstamp) AS up, FINAL COUNT(tstamp) AS total,
             RUNNING COUNT(tstamp) AS so_far, price - STRT.price AS dif"""
         rest = f"ALL ROWS PER MATCH AFTER MATCH SKIP TO LAST UP {V_SHAPE}"
         found = self.days(measures, rest, engine, "tstamp, n, c, up, total, so_far, dif")

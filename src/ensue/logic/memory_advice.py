@@ -18,8 +18,8 @@ def advice_for(query: ast.Query, engine: str = "auto", *, on_spark: bool = False
 
     def advice(what: Large) -> list[str]:
         given: dict[Large, list[str | None]] = {
-            Large.ENDING: [_window(query), _limit(query), _selector(query), _fewer(query), _detect(query, on_spark)],
-            Large.MATCHES: [_window(query), _limit(query), _selector(query), _fewer(query), _detect(query, on_spark)],
+            Large.ENDING: [_window(query), _limit(query), _selector(query), _fewer(query), _detect(query)],
+            Large.MATCHES: [_window(query), _limit(query), _selector(query), _fewer(query), _detect(query)],
             Large.JUDGED: [_window(query), _keys(query), _plainer(query)],
             Large.CHOICES: [_window(query), "a condition that uses fewer sets of events"],
             Large.TOOK_PART: [_window(query), _keys(query)],
@@ -30,6 +30,9 @@ def advice_for(query: ast.Query, engine: str = "auto", *, on_spark: bool = False
             Large.TASK: ["more tasks: set spark.sql.shuffle.partitions higher"],
             Large.PARTS: [_other_engine(engine), _keys(query), "fewer events at a time"],
             Large.TABLE: [None if on_spark else _FEWER_ROWS, _shown(query)],
+            Large.ANSWER: ["a shorter keep=", _shown(query)],
+            Large.UNSETTLED: ["a watermark that is closer: a shorter delay=, or advance() more often"],
+            Large.TOLD: [_window(query), "slack=, so that matches are told when fewer events can change them"],
             Large.PROGRAMS: ["fewer rounds in {n,m}, or a simpler pattern inside it"],
         }
         return [text for text in given[what] if text is not None]
@@ -45,7 +48,7 @@ def _window(query: ast.Query) -> str:
 
 
 def _limit(query: ast.Query) -> str | None:
-    return "LIMIT 10, for at most ten matches at each end" if query.limit is None else None
+    return "LIMIT 10 PER END, for at most ten matches at each end" if query.limit is None else None
 
 
 def _selector(query: ast.Query) -> str | None:
@@ -67,8 +70,8 @@ def _shown(query: ast.Query) -> str | None:
     return "SELECT count(x), first(x.a) or another value instead of whole events" if whole else None
 
 
-def _detect(query: ast.Query, on_spark: bool) -> str | None:
-    if on_spark or query.limit is not None:
+def _detect(query: ast.Query) -> str | None:
+    if query.limit is not None:
         return None
     return "Query.detect, for the events that end a match and took part in one, without the matches"
 

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from ensue.data.budget import Budget, Large
+from ensue.engines.row_quota import RowQuota
 from ensue.engines.whole_tables import Work, evaluate_in_batches
-from ensue.results.matches import Matches
+from ensue.results.detections import shown
 from ensue.spark.bucket_count import BucketCount
 from ensue.spark.crossing import compacted
 from ensue.spark.layout import Layout, Slices
-from ensue.spark.packing import PACKED, Batches, Packer, gathered, unpacked
+from ensue.spark.packing import PACKED, Batches, Packer, gathered, handed_back, unpacked
 from ensue.spark.recipe import SLICE, TIE, TIME, Recipe, in_order, travelling_name
 
 #: A row's place in its DataFrame, which orders events of equal time.
 _CAME = "__ensue_came"
-#: The number of events that are evaluated at a time, and the number of rows that are returned at a time.
+#: The number of events that are evaluated at a time.
 _STEP = 1 << 18
-ROWS_BACK = 1 << 14
 
 
 def run_batch(travelling: DataFrame, layout: Layout, recipe: Recipe, result: T.StructType) -> DataFrame:
@@ -62,19 +60,25 @@ class EvaluateSlices:
         stream = self.by_slice.stream(in_order(table))
         begins = stream.table.column(SLICE).to_numpy() * self.slices.length
         work = Work(
-            self.by_slice.choice,
+            self.by_slice.evaluated,
             stream,
             threads=1,
             batch=_STEP,
             given=self.by_slice.given,
             budget=budget,
             passing=True,
+            mode=self.recipe.mode,
         )
+        quota = RowQuota.of(self.recipe.choice.checked.query)  # the first rows of all are among the first of each task
         for found in evaluate_in_batches(work):
             # The previous slice reports the matches that end before this slice begins.
             own = found.in_order(np.flatnonzero(stream.times[found.end] >= begins[found.end]))
-            for rows in Matches(self.recipe.choice.checked, stream, own, budget).tables():
-                yield from _handed_back(rows, self.recipe)
+            if quota is not None:
+                own = quota.take(own, stream)
+            for rows in shown(self.recipe.mode, self.recipe.choice.checked, stream, own, budget).tables():
+                yield from handed_back(self.recipe.rows(rows))
+            if quota is not None and quota.full:
+                break
 
 
 @dataclass(frozen=True)
@@ -88,11 +92,9 @@ class EvaluateSorted:
         running = self.recipe.running(budget, passing=True)
         with budget.explaining_memory_errors():
             for table in gathered(batches, _STEP):
+                if running.full:
+                    continue  # Spark wants all of its rows to be read
                 for rows in running.tables(self.recipe.stream(table)):
-                    yield from _handed_back(rows, self.recipe)
+                    yield from handed_back(self.recipe.rows(rows))
             for rows in running.finish() if self.recipe.closed else ():
-                yield from _handed_back(rows, self.recipe)
-
-
-def _handed_back(rows: pa.Table, recipe: Recipe) -> Iterator[pa.RecordBatch]:
-    yield from recipe.rows(rows).combine_chunks().to_batches(max_chunksize=ROWS_BACK)
+                yield from handed_back(self.recipe.rows(rows))

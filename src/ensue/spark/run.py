@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from ensue import pipeline
+from ensue.columns.key_columns import with_keys
 from ensue.data.complex_events import ComplexEvents
 from ensue.data.events import EventStream
 from ensue.data.reading import Reading
@@ -22,19 +23,24 @@ from ensue.language import ast
 from ensue.logic.check import check
 from ensue.logic.classify import deadline_of
 from ensue.logic.outputs import attributes_used
+from ensue.logic.rows_of_stream import check_rows_of_stream
 from ensue.logic.wall_clock import reads_wall_clock
 from ensue.logic.window import looks_back, peel_windows
 from ensue.plan import Window
 from ensue.plan.choice import Choice
-from ensue.results.matches import Matches
+from ensue.plan.mode import Mode
+from ensue.results.detections import shown
 from ensue.spark.batch import run_batch
 from ensue.spark.bucket_count import BucketCount
-from ensue.spark.chaining import is_behind_operator, with_event_time
+from ensue.spark.chaining import check_name, is_behind_operator, with_event_time
+from ensue.spark.computed_keys import column_of, with_key_columns
 from ensue.spark.frames import EventFrame, Frames, as_schema, check_stream, final_after, read_frames
 from ensue.spark.layout import Layout, batch_layout
 from ensue.spark.plain_columns import quoted
+from ensue.spark.prerequisites import prepare_session
 from ensue.spark.pushdown import Pushdown, push_down
 from ensue.spark.recipe import HASH, TIE, TIME, TYPE, WORD, Recipe, travelling_name
+from ensue.spark.row_sorting import sorted_rows, with_sorting_columns
 from ensue.spark.session_zone import session_zone
 from ensue.spark.streaming import BucketProcessor, run_late, run_streaming
 from ensue.spark.task_memory import memory_of_tasks
@@ -65,11 +71,20 @@ def run(
     memory: str | int | None = None,
     closed: bool = False,
     of_stream: OfStream = _AS_USUAL,
+    mode: Mode = Mode.ENUMERATE,
     **reading: Unpack[Reading],
 ) -> DataFrame:
-    """The matches as a lazy DataFrame, streaming if the events are. `closed` says that nothing follows a finite one."""
-    job = prepare(query, text, events, **reading)
+    """The matches as a lazy DataFrame, streaming if the events are. `closed` says that nothing follows a finite one.
+
+    In the mode UNION, one row for each end, with the events that took part in its matches.
+    """
+    job = prepare(query, text, events, mode, **reading)
+    if mode is Mode.UNION and (query.order or (query.limit is not None and query.per is not ast.Per.END)):
+        raise EngineError(
+            "detect on Spark tells of all matches of an end: leave ORDER BY out, and LIMIT without PER END"
+        )
     pipeline.warn(query, text)
+    prepare_session(job.events.frame.sparkSession, streaming=job.events.streaming)
     if closed and job.events.streaming:
         raise EngineError(
             "closed=True says that no event follows, and a stream goes on: leave it out. What waits for a deadline is "
@@ -77,13 +92,15 @@ def run(
         )
     recipe = replace(job.recipe, memory=memory_of_tasks(job.events.frame.sparkSession, memory), closed=closed)
     if not job.events.streaming:
-        return run_batch(job.travelling, job.layout, recipe, job.result)
+        return sorted_rows(run_batch(job.travelling, job.layout, recipe, job.result), job.choice.checked)
+    check_rows_of_stream(query, text)
     if not of_stream.unbounded and not job.bounded:
         raise EngineError(
             "the query has no window: over a stream, its state would grow for ever. Bound it with WITHIN, or allow "
             "that with unbounded=True"
         )
     frame = job.events.frame
+    check_name(frame, of_stream.name)
     behind_operator = is_behind_operator(frame, job.events.time)
     after = final_after(job.events) if of_stream.alone else None
     processor = BucketProcessor(
@@ -99,6 +116,7 @@ def late_events(query: ast.Query, text: str, events: Frames, **reading: Unpack[R
         raise DataError("a finite DataFrame has no late events: all its events are there, and they are sorted")
     if is_behind_operator(job.events.frame, job.events.time):
         raise DataError("no event comes late here: the operator that these events come from has put them in order")
+    prepare_session(job.events.frame.sparkSession, streaming=True)
     whole = replace(job, attributes=list(job.events.attributes))
     timed = whole.streamed.filter(F.col(TIME).isNotNull())
     return run_late(timed, T.StructType([job.events.frame.schema[a] for a in whole.attributes]))
@@ -114,6 +132,7 @@ class Job:
     layout: Layout
     attributes: list[str]  # the user's columns that are sent to Python
     zone: str  # in which the query sees times
+    mode: Mode
 
     @property
     def bounded(self) -> bool:
@@ -123,13 +142,15 @@ class Job:
 
     @cached_property
     def result(self) -> T.StructType:
-        """The schema of the matches."""
+        """The schema of the matches, with the columns that only sort them."""
         table = in_zone(self.events.schema, self.zone).empty_table()
         no_types = pa.chunked_array([], pa.string())
-        nothing = EventStream(table, no_types, np.zeros(0, dtype=np.int64), None, table.column(self.events.time))
-        look_back = ItemLookBack(self.choice.checked)
-        matches = Matches(look_back.checked, look_back.extended(nothing), ComplexEvents.of(()))
-        schema = spark_schema(matches.to_arrow().schema)
+        empty = EventStream(table, no_types, np.zeros(0, dtype=np.int64), None, table.column(self.events.time))
+        nothing = with_keys(empty, self.choice.checked.query)
+        checked = self.choice.checked
+        look_back = ItemLookBack(checked if self.mode is Mode.ENUMERATE else replace(checked, outputs=()))
+        matches = shown(self.mode, look_back.checked, look_back.extended(nothing), ComplexEvents.of(()))
+        schema = spark_schema(next(matches.tables()).schema)
         if not self.events.streaming:
             return schema
         return with_event_time(schema, told_later=deadline_of(self.choice.checked.query.pattern) is not None)
@@ -137,9 +158,8 @@ class Job:
     @cached_property
     def recipe(self) -> Recipe:
         depends_on = tuple(self._recorded().items()) if self.events.streaming else ()
-        return Recipe(
-            self.choice, self.events.tick, self.pushdown.given, arrow_schema(self.result), depends_on, self.zone
-        )
+        given, result = self.pushdown.given, arrow_schema(self.result)
+        return Recipe(self.choice, self.events.tick, given, result, depends_on, self.zone, mode=self.mode)
 
     def _recorded(self) -> dict[str, str]:
         """What the state of a stream depends on besides the query: how events are read, and what is sent to Python."""
@@ -150,6 +170,7 @@ class Job:
             "tie-break column": events.tiebreak or "",
             "columns sent to Python": str(self.streamed.schema.simpleString()),
             "conditions evaluated by Spark": str(self.pushdown.given),
+            **({} if self.mode is Mode.ENUMERATE else {"matches or detections": self.mode}),
         }
 
     @property
@@ -178,10 +199,11 @@ class Job:
 
     def _columns(self, time: Column) -> list[Column]:
         """The travelling columns."""
-        down, keys = self.pushdown, set(self.layout.keys)
+        # A query with CONSUME BY ANY is not shared out by its keys, and yet matches depend on them.
+        down, keys = self.pushdown, {*self.layout.keys, *self.choice.keys}
         columns = [time.alias(TIME)]
         for a in self.attributes:
-            column = F.col(quoted(a))
+            column = column_of(a)
             if down.relevant is None and down.markable is not None and a not in keys | down.local_attributes:
                 column = F.when(down.markable, column)
             columns.append(column.alias(travelling_name(a)))
@@ -192,14 +214,17 @@ class Job:
         if self.events.tiebreak is not None:
             columns.append(F.col(quoted(self.events.tiebreak)).alias(TIE))
         if self.layout.keys:
-            columns.append(F.hash(*(F.col(quoted(k)) for k in self.layout.keys)).alias(HASH))
+            columns.append(F.hash(*map(column_of, self.layout.keys)).alias(HASH))
         return columns
 
 
-def prepare(query: ast.Query, text: str, events: Frames, **reading: Unpack[Reading]) -> Job:
+def prepare(
+    query: ast.Query, text: str, events: Frames, mode: Mode = Mode.ENUMERATE, **reading: Unpack[Reading]
+) -> Job:
     """Makes all decisions, and raises all errors that can be found before a job runs."""
     check(query, text)
-    frames = read_frames(events, query.streams, attributes_used(query), **reading)
+    matches = mode is Mode.ENUMERATE  # what shows whole events needs all columns
+    frames = read_frames(events, query.streams, attributes_used(query) if matches else None, **reading)
     if frames.streaming:
         check_stream(frames)
     # Spark SQL shows times in the session's zone; nothing else may depend on it, so that it can change.
@@ -209,18 +234,26 @@ def prepare(query: ast.Query, text: str, events: Frames, **reading: Unpack[Readi
     if choice.plan is not None and choice.plan.counts_all and choice.plan.window.events is not None:
         # With keys from equalities, a slice or a bucket would count the events of each key by itself.
         choice = pipeline.prepare(query, text, schema, frames.tick, reading, tying=False)
+    elif query.limit is not None and query.per is ast.Per.PARTITION:
+        # The rows of a partition are counted in one place, so keys from equalities must not divide it.
+        choice = pipeline.prepare(query, text, schema, frames.tick, reading, tying=False)
+    choice = with_sorting_columns(choice)
     pushdown = _NOTHING
     if choice.plan is not None and choice.plan.absence is None:  # with a deadline every event matters: it advances time
-        pushdown = push_down(choice.plan, frames, schema, items_look_back=looks_back(*(query.items or ())))
-    attributes = _travelling(choice, pushdown, frames)
-    return Job(frames, choice, pushdown, batch_layout(choice, frames.tick), attributes, zone)
+        pushdown = push_down(choice.plan, frames, schema, items_look_back=matches and looks_back(*(query.items or ())))
+    attributes = _travelling(choice, pushdown, frames, mode)
+    frames = with_key_columns(frames, query, schema, zone)
+    return Job(frames, choice, pushdown, batch_layout(choice, frames.tick), attributes, zone, mode)
 
 
-def _travelling(choice: Choice, pushdown: Pushdown, events: EventFrame) -> list[str]:
+def _travelling(choice: Choice, pushdown: Pushdown, events: EventFrame, mode: Mode) -> list[str]:
     """The user's columns that Python needs."""
-    if choice.plan is not None and choice.plan.absence is None:
+    if mode is Mode.UNION:
+        used = None
+    elif choice.plan is not None and choice.plan.absence is None:
         used = choice.attributes_kept
         used = None if used is None else used.union(pushdown.local_attributes, choice.keys)
     else:
         used = attributes_used(choice.evaluated.query)
-    return [a for a in events.attributes if used is None or a in used]
+    computed = [k.attribute for k in choice.checked.query.partition if k.expression is not None]
+    return [*(a for a in events.attributes if used is None or a in used), *computed]

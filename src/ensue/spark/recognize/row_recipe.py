@@ -10,8 +10,7 @@ from ensue.data.budget import Budget, Large
 from ensue.row_patterns.arriving_rows import ArrivingRows
 from ensue.row_patterns.match_finding import Plan
 from ensue.row_patterns.result_rows import recognize_rows
-from ensue.spark.batch import ROWS_BACK
-from ensue.spark.packing import Batches, unpacked
+from ensue.spark.packing import Batches, handed_back, unpacked
 from ensue.spark.recipe import TIME, with_own_names
 from ensue.spark.task_memory import TaskMemory
 
@@ -84,4 +83,4 @@ class RecognizeBuckets:
             # Putting them in order copies them.
             budget.holder().hold(Large.TASK, 2 * table.nbytes, len(table))
             found = recognize_rows(self.recipe.plan, self.recipe.stream(table), self.recipe.steps)
-            yield from self.recipe.rows(found).combine_chunks().to_batches(max_chunksize=ROWS_BACK)
+            yield from handed_back(self.recipe.rows(found))
