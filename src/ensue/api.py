@@ -377,24 +377,34 @@ def _kind(events: Any) -> str:
     return f"{events.__class__.__module__}.{events.__class__.__qualname__}".removeprefix("builtins.")
 
 
-def query(text: str | bytes | Select, **own: Own) -> Query:
+def query(text: str | bytes | Select, *, params: Mapping[str, Any] | None = None, **own: Own) -> Query:
     """Makes a query from its text or from the builder in `ensue.dsl`; raises QueryError with every problem found.
 
     Functions, aggregates and automata of one's own are given by the names that the query has for them:
     `ensue.query(text, score=fn)`, with what `ensue.function(...)` returned. Those that are registered for the whole
     program need not be given.
 
+    `params` are the values of parameters, `$name` in the text, which stand wherever a literal can: numbers, texts,
+    truth values, None, `datetime` and `timedelta`, and lists of them behind IN.
+
+    >>> print(query("SELECT x FROM S WHERE A AS x FILTER x.v > $least LIMIT $n", params={"least": 2.5, "n": 3}))
+    SELECT x
+    FROM S
+    WHERE A AS x
+    FILTER x.v > 2.5
+    LIMIT 3
+
     >>> query("SELECT x FROM S WHERE A AS x ; B").ast.streams
     ('S',)
     """
     if isinstance(text, Select):
-        tree = text.build()
+        tree = text.build(params)
         printed = print_query(tree)
         return Query(printed, bound(tree, printed, own))
     if not isinstance(text, str | bytes):
         raise TypeError(f"a query is a text, bytes, or made with ensue.dsl, not {text.__class__.__name__}")
     decoded = decode(text)
-    return Query(decoded, bound(parse_query(decoded), decoded, own))
+    return Query(decoded, bound(parse_query(decoded, params), decoded, own))
 
 
 def live(queries: Mapping[str, Query], **options: Unpack[LiveArguments]) -> LiveQueries:
@@ -429,20 +439,34 @@ def _live_options(options: LiveArguments) -> LiveOptions:
 
 @overload
 def match(
-    events: SparkFrame | Mapping[str, SparkFrame], text: str | bytes | Select | Query, **options: Unpack[SparkOptions]
+    events: SparkFrame | Mapping[str, SparkFrame],
+    text: str | bytes | Select | Query,
+    *,
+    params: Mapping[str, Any] | None = None,
+    **options: Unpack[SparkOptions],
 ) -> DataFrame: ...
 
 
 @overload
-def match(events: Any, text: str | bytes | Select | Query, **options: Unpack[Options]) -> Matches: ...
+def match(
+    events: Any,
+    text: str | bytes | Select | Query,
+    *,
+    params: Mapping[str, Any] | None = None,
+    **options: Unpack[Options],
+) -> Matches: ...
 
 
-def match(events: Any, text: str | bytes | Select | Query, **options: Any) -> Matches | DataFrame:
-    """Short for `query(text).run(events, **options)`.
+def match(
+    events: Any, text: str | bytes | Select | Query, *, params: Mapping[str, Any] | None = None, **options: Any
+) -> Matches | DataFrame:
+    """Short for `query(text, params=params).run(events, **options)`.
 
     >>> len(match([{"time": 1, "type": "A"}, {"time": 2, "type": "A"}], "SELECT * FROM S WHERE A ; A", unit="s"))
     1
     """
-    made = text if isinstance(text, Query) else query(text)
+    if isinstance(text, Query) and params is not None:
+        raise TypeError("params: a query that is made has its values; give them to ensue.query")
+    made = text if isinstance(text, Query) else query(text, params=params)
     found: Matches | DataFrame = made.run(events, **options)
     return found
