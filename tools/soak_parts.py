@@ -155,6 +155,8 @@ PARTS = (
     Part("batches", "all cases, and random queries, as Spark batches", 2_000, in_batch),
     Part("laws", "examples of each test that Hypothesis drives", 1_000, laws),
     Part("queries", "random queries by both engines", 50_000, each("test_fuzz")),
+    Part("words", "all that the language has learnt, run in every way", 20_000, each("test_all_words")),
+    Part("first rows", "LIMIT and ORDER BY, run in every way", 5_000, each("test_first_rows")),
     Part("next", "the same with -> and absences in time", 20_000, each("test_fuzz", "compare_following")),
     Part("selectors", "the same with selectors at any depth", 20_000, each("test_fuzz", "compare_selecting")),
     Part("relations", "conditions that relate events", 20_000, each("test_related")),

@@ -26,7 +26,8 @@ from ensue.data.reading import Reading, no_unit
 from ensue.data.schema import Schema
 from ensue.engines.item_lookback import ItemLookBack
 from ensue.engines.opening import Progress
-from ensue.engines.whole_tables import evaluate_table
+from ensue.engines.unexpected import count_unexpected
+from ensue.engines.whole_tables import BATCH, evaluate_table
 from ensue.errors import did_you_mean, listed
 from ensue.language import ast
 from ensue.logic.check import check
@@ -63,9 +64,11 @@ def run(query: ast.Query, text: str, events: Any, options: RunOptions, *, readin
         found = evaluate_table(rows, stream, progress=options.progress, budget=budget, closed=options.closed)
         if not len(found):
             _warn_of_unknown_types(query, stream)
+        unexpected = count_unexpected(choice, stream, budget, BATCH)
         found = in_order(choice.checked, stream, found)
         look_back = ItemLookBack(choice.checked)
-        return Matches(look_back.checked, look_back.extended(stream), found, _of_result(budget, found))
+        own = _of_result(budget, found)
+        return Matches(look_back.checked, look_back.extended(stream), found, own, unexpected=unexpected)
 
 
 def detect(query: ast.Query, text: str, events: Any, options: RunOptions, *, reading: Reading) -> Detections:

@@ -18,7 +18,19 @@ from ensue.data.complex_events import ComplexEvents, Piece, concatenated
 from ensue.data.envelope import Parts
 from ensue.data.events import EventStream, one_chunk
 from ensue.kernels import evaluate, stepping
-from ensue.kernels.arena import EVENT, MARK_BITS, NOTHING, TREE, USED, Arena, bytes_a_node, collect, grown, new_arena
+from ensue.kernels.arena import (
+    CHILD,
+    EVENT,
+    MARK_BITS,
+    NOTHING,
+    TREE,
+    USED,
+    Arena,
+    bytes_a_node,
+    collect,
+    grown,
+    new_arena,
+)
 from ensue.kernels.classes import Classes, Classifier, Codes, take_busy
 from ensue.kernels.counting import Counts
 from ensue.kernels.delivery import Delivery
@@ -556,6 +568,14 @@ class Runner:
     def nodes(self) -> int:
         """How many nodes the match structure holds now."""
         return int(self.evaluator.arena.used[USED])
+
+    @property
+    def begun(self) -> int:
+        """From how many events the open partial matches began."""
+        self.evaluator.collect(self.position)
+        nodes = self.evaluator.arena.node[: int(self.evaluator.arena.used[USED])]
+        starts = nodes[(nodes[:, CHILD] == NOTHING) & (nodes[:, EVENT] >= 0), EVENT]
+        return len(np.unique(starts >> MARK_BITS))
 
     def referenced(self) -> Positions:
         """The positions of the events that matches of later batches can still speak of, in stream order."""

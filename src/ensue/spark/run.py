@@ -26,10 +26,11 @@ from ensue.logic.outputs import attributes_used
 from ensue.logic.rows_of_stream import check_rows_of_stream
 from ensue.logic.wall_clock import reads_wall_clock
 from ensue.logic.window import looks_back, peel_windows
-from ensue.plan import Window
+from ensue.plan import Plan, Window
 from ensue.plan.choice import Choice
 from ensue.plan.mode import Mode
 from ensue.results.detections import shown
+from ensue.spark.admission import refuse_growing_state
 from ensue.spark.batch import run_batch
 from ensue.spark.bucket_count import BucketCount
 from ensue.spark.chaining import check_name, is_behind_operator, with_event_time
@@ -95,10 +96,7 @@ def run(
         return sorted_rows(run_batch(job.travelling, job.layout, recipe, job.result), job.choice.checked)
     check_rows_of_stream(query, text)
     if not of_stream.unbounded and not job.bounded:
-        raise EngineError(
-            "the query has no window: over a stream, its state would grow for ever. Bound it with WITHIN, or allow "
-            "that with unbounded=True"
-        )
+        refuse_growing_state(job.choice)
     frame = job.events.frame
     check_name(frame, of_stream.name)
     behind_operator = is_behind_operator(frame, job.events.time)
@@ -239,18 +237,28 @@ def prepare(
         choice = pipeline.prepare(query, text, schema, frames.tick, reading, tying=False)
     choice = with_sorting_columns(choice)
     pushdown = _NOTHING
-    if choice.plan is not None and choice.plan.absence is None:  # with a deadline every event matters: it advances time
-        pushdown = push_down(choice.plan, frames, schema, items_look_back=matches and looks_back(*(query.items or ())))
+    plan = _pushed_down(choice, frames)
+    if plan is not None:
+        pushdown = push_down(plan, frames, schema, items_look_back=matches and looks_back(*(query.items or ())))
     attributes = _travelling(choice, pushdown, frames, mode)
     frames = with_key_columns(frames, query, schema, zone)
     return Job(frames, choice, pushdown, batch_layout(choice, frames.tick), attributes, zone, mode)
+
+
+def _pushed_down(choice: Choice, frames: EventFrame) -> Plan | None:
+    """The plan whose conditions the JVM may evaluate; None where all events matter.
+
+    With a deadline each one advances time, and EXPECT speaks of all events of a stream.
+    """
+    watched = frames.streaming and choice.watching is not None
+    return None if choice.plan is None or choice.plan.absence is not None or watched else choice.plan
 
 
 def _travelling(choice: Choice, pushdown: Pushdown, events: EventFrame, mode: Mode) -> list[str]:
     """The user's columns that Python needs."""
     if mode is Mode.UNION:
         used = None
-    elif choice.plan is not None and choice.plan.absence is None:
+    elif _pushed_down(choice, events) is not None:
         used = choice.attributes_kept
         used = None if used is None else used.union(pushdown.local_attributes, choice.keys)
     else:

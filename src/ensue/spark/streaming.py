@@ -35,7 +35,17 @@ from ensue.spark.type_mapping import arrow_schema
 _KIND, _KIND_OF_IDENTITY = "bucket of keys", "stream"
 _ADVICE = "nothing was changed in it, so the earlier query can go on; start a changed one with a new checkpointLocation"
 #: The counts that a bucket reports for each micro-batch.
-_COUNTED = ("relevant", "without_time", "late", "waiting", "open", "matches", "state_bytes")
+_COUNTED = (
+    "relevant",
+    "without_time",
+    "late",
+    "waiting",
+    "open",
+    "open_windows",
+    "unexpected",
+    "matches",
+    "state_bytes",
+)
 _OUTPUT = ", ".join(["bucket long", "rows binary", *(f"{c} long" for c in _COUNTED)])
 #: Spark takes no larger value from Python.
 _MOST_BYTES = (1 << 31) - (1 << 20)
@@ -146,6 +156,8 @@ class BucketProcessor(StatefulProcessor):
             late=came.late,
             waiting=waiting,
             open=bucket.running.open,
+            open_windows=bucket.running.open_windows,
+            unexpected=bucket.running.unexpected(),
             matches=0 if rows is None else len(rows),
             state_bytes=len(state),
         )
