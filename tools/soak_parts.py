@@ -173,6 +173,7 @@ PARTS = (
     Part("detection", "where matches end, and what took part", 20_000, each("test_detect")),
     Part("cuts", "random queries over batches, saved between them", 2_000, each("test_running_query")),
     Part("live", "live queries over events in any order", 10_000, each("live_runs")),
+    Part("revised", "the same in the buckets of a Spark stream", 2_000, each("test_revised_buckets")),
     Part("buckets", "the state of a Spark stream without Spark", 2_000, each("test_buckets")),
     Part("oracle", "random queries by the membership oracle", 20_000, each("test_membership")),
     Part("following", "the same with -> and absences in time", 20_000, each("test_membership", "compare_following")),

@@ -80,6 +80,15 @@ class ArrivingRows:
         return len(self._kept)
 
     @property
+    def open_windows(self) -> int:
+        """A clause has none: windows are the language's."""
+        return 0
+
+    def unexpected(self) -> int:
+        """Nothing is expected of the rows."""
+        return 0
+
+    @property
     def next_due(self) -> int | None:
         """The time in microseconds from which on `pass_time` may give more without new rows."""
         within = self._plan.clause.within

@@ -19,6 +19,13 @@ class RunningWork(Protocol):
         """How much is kept of the rows."""
 
     @property
+    def open_windows(self) -> int:
+        """How many windows are open."""
+
+    def unexpected(self) -> int:
+        """How many events since the last call were not as the query expects them."""
+
+    @property
     def next_due(self) -> int | None:
         """The time from which on `pass_time` may give rows without new ones; None if it gives none."""
 
