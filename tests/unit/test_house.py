@@ -110,6 +110,7 @@ ROOMS = (
     "corrections",
     "api",
     "preparation",
+    "windows",
     "algebra",
     "spark",
     "cli",
