@@ -82,6 +82,21 @@ def test_a_stored_state_of_every_version_that_is_read_goes_on_exactly(version: i
     assert pushed(stored, CUT, EVENTS) == wanted
 
 
+def test_a_state_from_before_its_counts_were_kept_beside_it_tells_them() -> None:
+    """The first micro-batch after an upgrade, without events for the bucket; the next one need not read the state."""
+    stored, timers = FakeStore(), Timers((START + CUT - 65) * 1000)
+    stored.value = (file_of(VERSION).read_bytes(),)
+    told: list[Row] = []
+    for _ in range(2):
+        processor = BucketProcessor(recipe(), BucketCount(1, 0))
+        processor.init(stored.handle)
+        told += processor.handleInputRows((0,), iter([Row(place=0, rows=None)]), timers)
+        stored.value = (b"never read again",)
+    assert [(row.waiting, row.open > 0, row.relevant) for row in told] == [(told[0].waiting, True, 0)] * 2
+    assert told[0].waiting > 0
+    assert told[0].state_bytes == told[1].state_bytes > 0
+
+
 def test_a_state_of_a_version_that_is_not_read_is_refused_by_its_number() -> None:
     stored = FakeStore()
     stored.value = (file_of(1).read_bytes(),)
