@@ -18,7 +18,7 @@ from typing import Any
 
 TESTS = Path(__file__).parents[1] / "tests"
 #: The folders with the functions that compare one case.
-FOLDERS = [str(TESTS / name) for name in ("support", "engine", "properties", "spark")]
+FOLDERS = [str(TESTS / name) for name in ("support", "engine", "properties", "row_patterns", "spark")]
 
 
 @dataclass(frozen=True)
@@ -147,28 +147,11 @@ def kills_in_a_cluster(seeds: range) -> Iterator[Checked]:
                 yield Checked(compared=10)
 
 
-def chains_of_two(seeds: range) -> Iterator[Checked]:
-    """Queries over the matches of queries on a stream, against the same chains over tables."""
-    from spark_session import session_of_tests
-
-    compared = import_module("test_chains").compared
-    spark = session_of_tests()
-    try:
-        for first in seeds[::8]:
-            group = range(first, min(first + 8, seeds.stop))
-            with tempfile.TemporaryDirectory() as folder:
-                _, told = compared(spark, Path(folder), group)
-            yield Checked(compared=len(group) - len(told), differed=tuple(told))
-    finally:
-        spark.stop()
-
-
 #: The longest part comes first, so that it does not run alone at the end.
 PARTS = (
     Part("kills", "kill -9 of a Spark stream's driver or worker", 100, kills),
     Part("cluster", "kill -9 of a cluster's executor, worker or driver", 100, kills_in_a_cluster),
     Part("streams", "all cases, and random queries, as Spark streams", 200, as_a_stream),
-    Part("chains", "random queries over matches on Spark streams", 200, chains_of_two),
     Part("batches", "all cases, and random queries, as Spark batches", 2_000, in_batch),
     Part("laws", "examples of each test that Hypothesis drives", 1_000, laws),
     Part("queries", "random queries by both engines", 50_000, each("test_fuzz")),
@@ -197,6 +180,9 @@ PARTS = (
     Part("live", "live queries over events in any order", 10_000, each("live_runs")),
     Part("revised", "the same in the buckets of a Spark stream", 2_000, each("test_revised_buckets")),
     Part("buckets", "the state of a Spark stream without Spark", 2_000, each("test_buckets")),
+    Part("row patterns", "random clauses MATCH_RECOGNIZE by both engines", 10_000, each("test_random")),
+    Part("arriving rows", "the same over rows in parts: what is told holds", 10_000, each("test_arriving")),
+    Part("row buckets", "the same in the buckets of a Spark stream", 2_000, each("test_row_pattern_streams")),
     Part("oracle", "random queries by the membership oracle", 20_000, each("test_membership")),
     Part("following", "the same with -> and absences in time", 20_000, each("test_membership", "compare_following")),
     Part("rules", "random patterns before and after rewriting", 20_000, each("test_rewriting")),
