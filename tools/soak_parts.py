@@ -147,11 +147,28 @@ def kills_in_a_cluster(seeds: range) -> Iterator[Checked]:
                 yield Checked(compared=10)
 
 
+def chains_of_two(seeds: range) -> Iterator[Checked]:
+    """Queries over the matches of queries on a stream, against the same chains over tables."""
+    from spark_session import session_of_tests
+
+    compared = import_module("test_chains").compared
+    spark = session_of_tests()
+    try:
+        for first in seeds[::4]:
+            group = range(first, min(first + 4, seeds.stop))
+            with tempfile.TemporaryDirectory() as folder:
+                _, told = compared(spark, Path(folder), group)
+            yield Checked(compared=len(group) - len(told), differed=tuple(told))
+    finally:
+        spark.stop()
+
+
 #: The longest part comes first, so that it does not run alone at the end.
 PARTS = (
     Part("kills", "kill -9 of a Spark stream's driver or worker", 100, kills),
     Part("cluster", "kill -9 of a cluster's executor, worker or driver", 100, kills_in_a_cluster),
     Part("streams", "all cases, and random queries, as Spark streams", 200, as_a_stream),
+    Part("chains", "random queries over matches on Spark streams", 100, chains_of_two),
     Part("batches", "all cases, and random queries, as Spark batches", 2_000, in_batch),
     Part("laws", "examples of each test that Hypothesis drives", 1_000, laws),
     Part("queries", "random queries by both engines", 50_000, each("test_fuzz")),
