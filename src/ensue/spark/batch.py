@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from ensue.data.budget import Budget, Large
+from ensue.data.events import as_integers
 from ensue.engines.whole_tables import Work, evaluate_in_batches
 from ensue.results.matches import Matches
 from ensue.spark.bucket_count import BucketCount
 from ensue.spark.crossing import compacted
 from ensue.spark.layout import Layout, Slices
 from ensue.spark.packing import PACKED, Batches, Packer, gathered, unpacked
+from ensue.spark.read_by_tasks import ReadByTasks
 from ensue.spark.recipe import SLICE, TIE, TIME, Recipe, in_order, travelling_name
 
 #: A row's place in its DataFrame, which orders events of equal time.
@@ -38,6 +41,12 @@ def run_batch(travelling: DataFrame, layout: Layout, recipe: Recipe, result: T.S
     order = [F.col(c).asc_nulls_last() for c in (TIME, TIE, _CAME) if c in shared.columns]
     ordered = shared.sortWithinPartitions(*order).drop(_CAME)
     return compacted(ordered).mapInArrow(EvaluateSorted(recipe), result)
+
+
+def run_on_files(session: SparkSession, files: ReadByTasks, recipe: Recipe, result: T.StructType) -> DataFrame:
+    """The matches of files that the tasks read themselves."""
+    tasks = len(files.stretches)
+    return session.range(0, tasks, 1, tasks).mapInArrow(EvaluateFiles(recipe, files), result)
 
 
 @dataclass(frozen=True)
@@ -85,13 +94,45 @@ class EvaluateSorted:
 
     def __call__(self, batches: Batches) -> Batches:
         budget = self.recipe.budget()
-        running = self.recipe.running(budget, passing=True)
         with budget.explaining_memory_errors():
-            for table in gathered(batches, _STEP):
-                for rows in running.tables(self.recipe.stream(table)):
-                    yield from _handed_back(rows, self.recipe)
-            for rows in running.finish() if self.recipe.closed else ():
-                yield from _handed_back(rows, self.recipe)
+            yield from _evaluated(gathered(batches, _STEP), self.recipe, budget)
+
+
+@dataclass(frozen=True)
+class EvaluateFiles:
+    """`mapInArrow` function: a row is the number of a stretch, whose events it reads from files, in order."""
+
+    recipe: Recipe
+    files: ReadByTasks
+
+    def __call__(self, batches: Batches) -> Batches:
+        for number in itertools.chain.from_iterable(batch.column(0).to_pylist() for batch in batches):
+            stretch, budget = self.files.stretches[number], self.recipe.budget()
+            with budget.explaining_memory_errors():
+                tables = _in_steps(self.files.reader.in_order(stretch, budget))
+                yield from _evaluated(tables, self.recipe, budget, stretch.begin)
+
+
+def _in_steps(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    for table in tables:
+        for start in range(0, len(table), _STEP):
+            yield table.slice(start, _STEP)
+
+
+def _evaluated(tables: Iterable[pa.Table], recipe: Recipe, budget: Budget, begin: int | None = None) -> Batches:
+    """The rows of matches of events in order; with `begin`, only of those that do not end before it."""
+    running = recipe.running(budget, passing=True)
+    for table in tables:
+        for rows in running.tables(recipe.stream(table)):
+            yield from _handed_back(rows if begin is None else _ending_from(rows, begin), recipe)
+    for rows in running.finish() if recipe.closed else ():
+        yield from _handed_back(rows, recipe)
+
+
+def _ending_from(rows: pa.Table, begin: int) -> pa.Table:
+    """The previous stretch reports the matches that end before this one begins."""
+    own = as_integers(rows.column("end_time")) >= begin
+    return rows if own.all() else rows.filter(pa.array(own))
 
 
 def _handed_back(rows: pa.Table, recipe: Recipe) -> Iterator[pa.RecordBatch]:

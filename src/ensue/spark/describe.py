@@ -12,6 +12,7 @@ from ensue.data.reading import Reading
 from ensue.explain import explain
 from ensue.language import ast
 from ensue.spark.frames import Frames
+from ensue.spark.read_by_tasks import ReadByTasks
 from ensue.spark.run import Job, OfStream, prepare, run
 
 
@@ -35,11 +36,10 @@ def explain_on_spark(
 def describe(job: Job) -> list[str]:
     """One line for each decision."""
     down = job.pushdown
-    lines = [
-        f"runs          {'stream' if job.events.streaming else 'batch'}",
-        f"shared out    {_shared_out(job)}",
-        f"in the JVM    {', '.join(map(str, down.bits)) or 'no condition'}",
-    ]
+    lines = [f"runs          {'stream' if job.events.streaming else 'batch'}", f"shared out    {_shared_out(job)}"]
+    if not job.events.streaming:
+        lines.append(f"read by       {_read_by(job)}")
+    lines.append(f"in the JVM    {', '.join(map(str, down.bits)) or 'no condition'}")
     if down.local:
         lines.append(f"in Python     {', '.join(map(str, down.local))}")
     if job.choice.plan is None:
@@ -52,7 +52,15 @@ def describe(job: Job) -> list[str]:
     return lines
 
 
+def _read_by(job: Job) -> str:
+    if isinstance(job.reading, ReadByTasks):
+        return f"the tasks themselves: {job.reading}"
+    return f"Spark, and not by the tasks themselves: {job.reading}"
+
+
 def _shared_out(job: Job) -> str:
+    if isinstance(job.reading, ReadByTasks):
+        return "by stretches of time" if len(job.reading.stretches) > 1 else "one task for all"
     if not job.events.streaming:
         return str(job.layout)
     if not job.layout.keys:

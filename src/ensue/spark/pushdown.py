@@ -86,6 +86,12 @@ def push_down(plan: Plan, events: EventFrame, schema: Schema, *, items_look_back
     )
 
 
+def nothing_pushed_down(plan: Plan | None) -> Pushdown:
+    """For events that do not come from the JVM, or whose plan wants each of them: Python evaluates all predicates."""
+    local = () if plan is None else tuple(_all_predicates(plan))
+    return Pushdown({}, None, None, None, None, local, frozenset() if plan is None else plan.remembered)
+
+
 def _all_predicates(plan: Plan) -> list[Predicate]:
     """The predicates of the plan, and of the machines that track earlier events."""
     found = [*plan.predicates, *(p for m in plan.machines for p in m.predicates)]

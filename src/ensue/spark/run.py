@@ -27,13 +27,15 @@ from ensue.logic.window import looks_back, peel_windows
 from ensue.plan import Window
 from ensue.plan.choice import Choice
 from ensue.results.matches import Matches
-from ensue.spark.batch import run_batch
+from ensue.spark.batch import run_batch, run_on_files
 from ensue.spark.bucket_count import BucketCount
 from ensue.spark.chaining import is_behind_operator, with_event_time
 from ensue.spark.frames import EventFrame, Frames, as_schema, check_stream, final_after, read_frames
 from ensue.spark.layout import Layout, batch_layout
 from ensue.spark.plain_columns import quoted
-from ensue.spark.pushdown import Pushdown, push_down
+from ensue.spark.plain_scan import LeftToSpark
+from ensue.spark.pushdown import Pushdown, nothing_pushed_down, push_down
+from ensue.spark.read_by_tasks import ReadByTasks, read_by_tasks
 from ensue.spark.recipe import HASH, TIE, TIME, TYPE, WORD, Recipe, travelling_name
 from ensue.spark.session_zone import session_zone
 from ensue.spark.streaming import BucketProcessor, run_late, run_streaming
@@ -77,6 +79,8 @@ def run(
         )
     recipe = replace(job.recipe, memory=memory_of_tasks(job.events.frame.sparkSession, memory), closed=closed)
     if not job.events.streaming:
+        if isinstance(job.reading, ReadByTasks):
+            return run_on_files(job.events.frame.sparkSession, job.reading, recipe, job.result)
         return run_batch(job.travelling, job.layout, recipe, job.result)
     if not of_stream.unbounded and not job.bounded:
         raise EngineError(
@@ -114,6 +118,7 @@ class Job:
     layout: Layout
     attributes: list[str]  # the user's columns that are sent to Python
     zone: str  # in which the query sees times
+    reading: ReadByTasks | str  # how the tasks of a batch read files themselves, or why Spark reads them
 
     @property
     def bounded(self) -> bool:
@@ -209,11 +214,23 @@ def prepare(query: ast.Query, text: str, events: Frames, **reading: Unpack[Readi
     if choice.plan is not None and choice.plan.counts_all and choice.plan.window.events is not None:
         # With keys from equalities, a slice or a bucket would count the events of each key by itself.
         choice = pipeline.prepare(query, text, schema, frames.tick, reading, tying=False)
-    pushdown = _NOTHING
-    if choice.plan is not None and choice.plan.absence is None:  # with a deadline every event matters: it advances time
-        pushdown = push_down(choice.plan, frames, schema, items_look_back=looks_back(*(query.items or ())))
+    layout = batch_layout(choice, frames.tick)
+    pushdown = nothing_pushed_down(choice.plan)
     attributes = _travelling(choice, pushdown, frames)
-    return Job(frames, choice, pushdown, batch_layout(choice, frames.tick), attributes, zone)
+    reading = "" if frames.streaming else _reading(frames, choice, layout, attributes)
+    if not isinstance(reading, ReadByTasks):
+        pushdown = _NOTHING
+        if choice.plan is not None and choice.plan.absence is None:  # a deadline: every event advances time
+            pushdown = push_down(choice.plan, frames, schema, items_look_back=looks_back(*(query.items or ())))
+        attributes = _travelling(choice, pushdown, frames)
+    return Job(frames, choice, pushdown, layout, attributes, zone, reading)
+
+
+def _reading(events: EventFrame, choice: Choice, layout: Layout, attributes: list[str]) -> ReadByTasks | str:
+    try:
+        return read_by_tasks(events, choice, layout, attributes)
+    except LeftToSpark as e:
+        return str(e)
 
 
 def _travelling(choice: Choice, pushdown: Pushdown, events: EventFrame) -> list[str]:
