@@ -22,6 +22,7 @@ from ensue.spark.layout import Layout, Slices
 from ensue.spark.packing import PACKED, Batches, Packer, gathered, unpacked
 from ensue.spark.read_by_tasks import ReadByTasks
 from ensue.spark.recipe import SLICE, TIE, TIME, Recipe, in_order, travelling_name
+from ensue.spark.relevance import Relevance
 
 #: A row's place in its DataFrame, which orders events of equal time.
 _CAME = "__ensue_came"
@@ -110,6 +111,8 @@ class EvaluateFiles:
             stretch, budget = self.files.stretches[number], self.recipe.budget()
             with budget.explaining_memory_errors():
                 tables = _in_steps(self.files.reader.in_order(stretch, budget))
+                if self.files.relevance is not None:
+                    tables = _joined(_relevant(tables, self.recipe, self.files.relevance))
                 yield from _evaluated(tables, self.recipe, budget, stretch.begin)
 
 
@@ -117,6 +120,25 @@ def _in_steps(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
     for table in tables:
         for start in range(0, len(table), _STEP):
             yield table.slice(start, _STEP)
+
+
+def _relevant(tables: Iterable[pa.Table], recipe: Recipe, relevance: Relevance) -> Iterator[pa.Table]:
+    """Only the events that can change something."""
+    for table in tables:
+        found = relevance.among(recipe.stream(table))
+        yield table if found.all() else table.filter(pa.array(found))
+
+
+def _joined(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """Small tables joined to larger ones."""
+    waiting: list[pa.Table] = []
+    for table in tables:
+        waiting.append(table)
+        if sum(map(len, waiting)) >= _STEP:
+            yield pa.concat_tables(waiting)
+            waiting = []
+    if waiting:
+        yield pa.concat_tables(waiting)
 
 
 def _evaluated(tables: Iterable[pa.Table], recipe: Recipe, budget: Budget, begin: int | None = None) -> Batches:

@@ -158,14 +158,12 @@ def _may_be_of_old_calendar(written: dict[bytes, bytes], scan: PlainScan, is_96:
 def _groups(metadata: Any, schema: pa.Schema, time: str | None) -> list[RowGroup]:
     """The row groups of a file; where a time is NULL, the group has no range."""
     place = None if time is None else _place(metadata, time)
-    milliseconds = time is not None and getattr(schema.field(time).type, "unit", "") == "ms"
+    step = 1000 if time is not None and getattr(schema.field(time).type, "unit", "") == "ms" else 1
     groups = []
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
         if group.num_rows:
-            earliest, latest = (
-                (None, None) if place is None else _range(group.column(place), 1000 if milliseconds else 1)
-            )
+            earliest, latest = (None, None) if place is None else _range(group.column(place), step)
             groups.append(RowGroup(0, number, group.num_rows, earliest, latest))
     return groups
 

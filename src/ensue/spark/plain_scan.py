@@ -1,18 +1,21 @@
 """Recognises a DataFrame that is nothing but Parquet files, read column by column.
 
 Then the Python tasks can read the files themselves, and the rows need not cross from the JVM. The plan must prove it:
-whatever is not known here, be it an operator, a table format with deletes, an option or a file system, is left to Spark.
+what is not known here, be it an operator, a table format with deletes, an option or a file system, is left to Spark.
 """
 
 from __future__ import annotations
 
+import contextlib
+import json
 import re
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from pyspark.sql import DataFrame
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 #: The setting of the session that leaves all reading to Spark, if it is `false`.
@@ -39,6 +42,7 @@ _OPTIONS = {
 }
 #: Settings of a session with which Spark reads files in a way that is not followed here.
 _LEFT_TO_SPARK = {
+    SETTING: "false",
     "spark.sql.files.ignoreMissingFiles": "true",
     "spark.sql.files.ignoreCorruptFiles": "true",
     "spark.sql.parquet.fieldId.read.enabled": "true",
@@ -67,12 +71,12 @@ class PlainScan:
 
 @dataclass(frozen=True)
 class ScannedColumn:
-    """A column of the DataFrame, the column of the files that it shows, and the place in the path that has its value."""
+    """A column of the DataFrame, the column of the files that it shows, and the folder that has its value."""
 
     name: str
     column: str
     type: T.DataType
-    part: int | None = None  # the number of the partition column, counted from the last one
+    part: int | None = None  # the number of a partition column, counted from the last one
 
 
 def plain_scan(frame: DataFrame, used: list[str]) -> PlainScan:
@@ -80,24 +84,29 @@ def plain_scan(frame: DataFrame, used: list[str]) -> PlainScan:
     inner = getattr(frame, "_jdf", None)
     if inner is None:
         raise LeftToSpark("Spark Connect does not show its plan")
-    settings = frame.sparkSession.conf
-    if str(settings.get(SETTING, "true")).lower() == "false":
-        raise LeftToSpark(f"{SETTING} is false")
+    session = frame.sparkSession
     for name, value in _LEFT_TO_SPARK.items():
-        if str(settings.get(name, "")).lower() == value:
+        if _setting(session, name) == value:
             raise LeftToSpark(f"{name} is {value}")
     relation, columns = _relation(inner.queryExecution().withCachedData(), frame.columns, used)
     options = _options(relation)
     found = _columns(relation, columns)
-    mode = str(settings.get("spark.sql.parquet.datetimeRebaseModeInRead", ""))
-    mode96 = str(settings.get("spark.sql.parquet.int96RebaseModeInRead", ""))
+    mode = _setting(session, "spark.sql.parquet.datetimeRebaseModeInRead")
+    mode_of_int96 = _setting(session, "spark.sql.parquet.int96RebaseModeInRead")
     return PlainScan(
         _paths(relation),
         found,
-        str(settings.get("spark.sql.caseSensitive", "false")).lower() == "true",
-        options.get("datetimerebasemode", mode).upper() != "CORRECTED",
-        options.get("int96rebasemode", mode96).upper() != "CORRECTED",
+        _setting(session, "spark.sql.caseSensitive") == "true",
+        options.get("datetimerebasemode", mode).lower() != "corrected",
+        options.get("int96rebasemode", mode_of_int96).lower() != "corrected",
     )
+
+
+def _setting(session: SparkSession, name: str) -> str:
+    """A setting in small letters; empty if nobody knows it."""
+    with contextlib.suppress(PySparkException):
+        return str(session.conf.get(name)).lower()
+    return ""
 
 
 # ---------------------------------------------------------------- Spark's plan
@@ -185,8 +194,6 @@ def _columns(relation: Any, wanted: dict[str, str]) -> tuple[ScannedColumn, ...]
 
 
 def _json(schema: Any) -> dict[str, Any]:
-    import json
-
     return dict(json.loads(schema.json()))
 
 

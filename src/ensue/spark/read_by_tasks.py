@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 from pyspark.sql import types as T
 
-from ensue.plan.choice import Choice
 from ensue.spark.file_reading import FileReader
 from ensue.spark.file_stretches import Stretch, stretches, whole
 from ensue.spark.frames import EventFrame
 from ensue.spark.layout import Layout
 from ensue.spark.parquet_footers import read_footers
 from ensue.spark.plain_scan import LeftToSpark, plain_scan
+from ensue.spark.pushdown import Pushdown
+from ensue.spark.relevance import Relevance
 from ensue.spark.type_mapping import arrow_schema
 
 
@@ -23,6 +24,7 @@ class ReadByTasks:
 
     reader: FileReader
     stretches: tuple[Stretch, ...]
+    relevance: Relevance | None  # None: every event may change something
 
     def __str__(self) -> str:
         files, tasks = len(self.reader.files), len(self.stretches)
@@ -30,10 +32,8 @@ class ReadByTasks:
         return f"{files} file{'' if files == 1 else 's'}, by {by}"
 
 
-def read_by_tasks(events: EventFrame, choice: Choice, layout: Layout, attributes: Sequence[str]) -> ReadByTasks:
+def read_by_tasks(events: EventFrame, down: Pushdown, layout: Layout, attributes: Sequence[str]) -> ReadByTasks:
     """How the tasks read the files; raises LeftToSpark with the reason why Spark reads them."""
-    if choice.plan is None:
-        raise LeftToSpark("the reference evaluates the query")
     if layout.slices is None and not layout.one_task:
         raise LeftToSpark("the events of a key come together by a shuffle")
     used = [events.time, *attributes, *(c for c in (events.type, events.tiebreak) if c is not None)]
@@ -48,4 +48,5 @@ def read_by_tasks(events: EventFrame, choice: Choice, layout: Layout, attributes
     reader = FileReader(
         footers.files, columns, tuple(attributes), events.time, events.type, events.stream, events.tiebreak
     )
-    return ReadByTasks(reader, tuple(made))
+    relevance = None if down.changing is None else Relevance(tuple(down.changing))
+    return ReadByTasks(reader, tuple(made), relevance)

@@ -214,23 +214,30 @@ def prepare(query: ast.Query, text: str, events: Frames, **reading: Unpack[Readi
     if choice.plan is not None and choice.plan.counts_all and choice.plan.window.events is not None:
         # With keys from equalities, a slice or a bucket would count the events of each key by itself.
         choice = pipeline.prepare(query, text, schema, frames.tick, reading, tying=False)
+    looking_back = looks_back(*(query.items or ()))
     layout = batch_layout(choice, frames.tick)
-    pushdown = nothing_pushed_down(choice.plan)
-    attributes = _travelling(choice, pushdown, frames)
-    reading = "" if frames.streaming else _reading(frames, choice, layout, attributes)
-    if not isinstance(reading, ReadByTasks):
-        pushdown = _NOTHING
-        if choice.plan is not None and choice.plan.absence is None:  # a deadline: every event advances time
-            pushdown = push_down(choice.plan, frames, schema, items_look_back=looks_back(*(query.items or ())))
-        attributes = _travelling(choice, pushdown, frames)
-    return Job(frames, choice, pushdown, layout, attributes, zone, reading)
+    reading, pushdown = "", _NOTHING
+    if not frames.streaming:
+        reading, pushdown = _by_tasks(frames, choice, layout, items_look_back=looking_back)
+    # With a deadline every event matters: it advances time.
+    if isinstance(reading, str) and choice.plan is not None and choice.plan.absence is None:
+        pushdown = push_down(choice.plan, frames, schema, items_look_back=looking_back)
+    return Job(frames, choice, pushdown, layout, _travelling(choice, pushdown, frames), zone, reading)
 
 
-def _reading(events: EventFrame, choice: Choice, layout: Layout, attributes: list[str]) -> ReadByTasks | str:
+def _by_tasks(
+    events: EventFrame, choice: Choice, layout: Layout, *, items_look_back: bool
+) -> tuple[ReadByTasks | str, Pushdown]:
+    """How the tasks read the files of the events themselves, or why they do not."""
+    if choice.plan is None:
+        return "the reference evaluates the query", _NOTHING
+    pushdown = _NOTHING
+    if choice.plan.absence is None:
+        pushdown = nothing_pushed_down(choice.plan, items_look_back=items_look_back)
     try:
-        return read_by_tasks(events, choice, layout, attributes)
+        return read_by_tasks(events, pushdown, layout, _travelling(choice, pushdown, events)), pushdown
     except LeftToSpark as e:
-        return str(e)
+        return str(e), _NOTHING
 
 
 def _travelling(choice: Choice, pushdown: Pushdown, events: EventFrame) -> list[str]:
