@@ -199,12 +199,14 @@ def _few(rows: Counter[str]) -> list[str]:
 # ---------------------------------------------------------------- in batch
 
 
-def run_in_batch(spark: SparkSession, cases: Sequence[Case]) -> list[Counter[str]]:
-    """The rows of every case, from one Spark job."""
+def run_in_batch(
+    spark: SparkSession, cases: Sequence[Case], frames: Sequence[DataFrame] | None = None
+) -> list[Counter[str]]:
+    """The rows of every case, from one Spark job; `frames` are the cases' events if they are not made here."""
     parts = []
     for i, case in enumerate(cases):
-        matches = ensue.query(case.text).run(frame_of(spark, case.table), **case.options)
-        parts.append(as_json(matches, i))
+        frame = frame_of(spark, case.table) if frames is None else frames[i]
+        parts.append(as_json(ensue.query(case.text).run(frame, **case.options), i))
     return counted(reduce(DataFrame.unionAll, parts).collect(), len(cases))
 
 

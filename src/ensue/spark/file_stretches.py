@@ -11,7 +11,7 @@ import itertools
 from bisect import bisect_left
 from dataclasses import dataclass
 
-from ensue.spark.parquet_footers import RowGroup
+from ensue.spark.parquet_footers import ANY_TIME, RowGroup
 from ensue.spark.plain_scan import LeftToSpark
 
 #: Fewer rows than this are one task; more rows than this, for each task that can run at a time, are more tasks.
@@ -62,12 +62,11 @@ def stretches(groups: tuple[RowGroup, ...], window: int, tasks: int) -> list[Str
 
 
 def _begin(group: RowGroup) -> tuple[int, int, int]:
-    assert group.earliest is not None
     return group.earliest, group.file, group.number
 
 
 def _check_timed(groups: tuple[RowGroup, ...]) -> None:
-    if any(g.earliest is None for g in groups):
+    if any((g.earliest, g.latest) == ANY_TIME for g in groups):
         raise LeftToSpark("the footers of the files do not say between which times their events are")
 
 
@@ -79,10 +78,8 @@ def _cuts(ordered: list[RowGroup], wanted: int) -> list[int]:
         at = bisect_left(ends, ends[-1] * k // wanted)
         # The group that begins nearest to the wanted row.
         at += at + 1 < len(ordered) and 2 * (ends[-1] * k // wanted - (ends[at] - ordered[at].rows)) > ordered[at].rows
-        time = ordered[at].earliest
-        assert time is not None
-        found.add(time)
-    return sorted(found - {ordered[0].earliest})  # type: ignore[type-var]
+        found.add(ordered[at].earliest)
+    return sorted(found - {ordered[0].earliest})
 
 
 def _stretch(ordered: list[RowGroup], begin: int | None, end: int | None, window: int) -> Stretch:
@@ -92,8 +89,6 @@ def _stretch(ordered: list[RowGroup], begin: int | None, end: int | None, window
 
 
 def _meets(group: RowGroup, first: int | None, end: int | None) -> bool:
-    assert group.earliest is not None
-    assert group.latest is not None
     return (first is None or group.latest >= first) and (end is None or group.earliest < end)
 
 

@@ -23,14 +23,18 @@ _OLD_CALENDAR, _OLD_CALENDAR_96 = b"org.apache.spark.legacyDateTime", b"org.apac
 _NEW_CALENDAR_SINCE, _NEW_CALENDAR_96_SINCE = (3, 0), (3, 1)
 
 
+#: The range of a row group whose footer does not tell it.
+ANY_TIME = (-(1 << 63), (1 << 63) - 1)
+
+
 class RowGroup(NamedTuple):
-    """A row group, with the times of its first and its last event in steps of the time column; None if not known."""
+    """A row group, with the times of its first and its last event in steps of the time column, or `ANY_TIME`."""
 
     file: int
     number: int
     rows: int
-    earliest: int | None
-    latest: int | None
+    earliest: int
+    latest: int
 
 
 @dataclass(frozen=True)
@@ -163,7 +167,7 @@ def _groups(metadata: Any, schema: pa.Schema, time: str | None) -> list[RowGroup
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
         if group.num_rows:
-            earliest, latest = (None, None) if place is None else _range(group.column(place), step)
+            earliest, latest = ANY_TIME if place is None else _range(group.column(place), step)
             groups.append(RowGroup(0, number, group.num_rows, earliest, latest))
     return groups
 
@@ -176,9 +180,9 @@ def _place(metadata: Any, name: str) -> int:
     return found[0]
 
 
-def _range(column: Any, step: int) -> tuple[int | None, int | None]:
+def _range(column: Any, step: int) -> tuple[int, int]:
     """The least and the largest time, in the steps of Spark's type; INT96 has none."""
     found = column.statistics
     if found is None or not found.has_min_max or not found.has_null_count or found.null_count:
-        return None, None
+        return ANY_TIME
     return found.min_raw * step, found.max_raw * step

@@ -16,7 +16,10 @@ from urllib.parse import unquote, urlsplit
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql import types as T
+
+from ensue.spark.plain_columns import quoted
 
 #: The setting of the session that leaves all reading to Spark, if it is `false`.
 SETTING = "spark.ensue.readFiles"
@@ -81,14 +84,15 @@ class ScannedColumn:
 
 def plain_scan(frame: DataFrame, used: list[str]) -> PlainScan:
     """What is to be read for these columns of the DataFrame; raises LeftToSpark if it is more than a plain scan."""
-    inner = getattr(frame, "_jdf", None)
-    if inner is None:
+    if not hasattr(frame, "_jdf"):
         raise LeftToSpark("Spark Connect does not show its plan")
     session = frame.sparkSession
     for name, value in _LEFT_TO_SPARK.items():
         if _setting(session, name) == value:
             raise LeftToSpark(f"{name} is {value}")
-    relation, columns = _relation(inner.queryExecution().withCachedData(), frame.columns, used)
+    # A new DataFrame, because one that was asked before does not see that it has been cached since.
+    asked = frame.select(*(F.col(quoted(name)) for name in used))
+    relation, columns = _relation(asked._jdf.queryExecution().withCachedData(), used)
     options = _options(relation)
     found = _columns(relation, columns)
     mode = _setting(session, "spark.sql.parquet.datetimeRebaseModeInRead")
@@ -116,18 +120,16 @@ def _class(thing: Any) -> str:
     return str(thing.getClass().getSimpleName())
 
 
-def _relation(plan: Any, names: list[str], used: list[str]) -> tuple[Any, dict[str, str]]:
-    """The relation of files below the plan, and for each used column the name that it has there."""
-    output = plan.output()
-    wanted = {name: _id(output.apply(names.index(name))) for name in used}
+def _relation(plan: Any, names: list[str]) -> tuple[Any, dict[str, str]]:
+    """The relation of files below the plan, and for each column of the plan the name that it has there."""
+    wanted = {name: _id(attribute) for name, attribute in zip(names, _each(plan.output()), strict=True)}
     while (node := _class(plan)) != "LogicalRelation":
         if node == "Project":
             wanted = _through(plan, wanted)
         elif node not in _SEEN_THROUGH:
             raise LeftToSpark(f"{_described(plan, node)} is not a plain scan of Parquet files")
         plan = plan.children().head()
-    output = plan.output()
-    named = {_id(attribute): str(attribute.name()) for attribute in _each(output)}
+    named = {_id(attribute): str(attribute.name()) for attribute in _each(plan.output())}
     if not set(wanted.values()) <= set(named):
         raise LeftToSpark("a column is computed")
     return plan.relation(), {name: named[number] for name, number in wanted.items()}

@@ -40,7 +40,8 @@ def _holding(p: Predicate, events: EventStream) -> Mask:
         encoded = types if pa.types.is_dictionary(types.type) else types.dictionary_encode()
         names = [*encoded.dictionary.to_pylist(), None]  # the last one is for events without a type
         codes = encoded.indices.fill_null(len(names) - 1) if encoded.null_count else encoded.indices
-        return np.array([name == p.name for name in names])[codes.to_numpy()]
+        holding: Mask = np.array([name == p.name for name in names])[codes.to_numpy()]
+        return holding
     assert isinstance(p, Test), "machines look at all events"
     columns: Mapping[str, pa.Array] = {
         n.name: one_chunk(events.table.column(n.name)) for n in ast.find(p.expression, ast.Name)

@@ -79,8 +79,8 @@ def run(
         )
     recipe = replace(job.recipe, memory=memory_of_tasks(job.events.frame.sparkSession, memory), closed=closed)
     if not job.events.streaming:
-        if isinstance(job.reading, ReadByTasks):
-            return run_on_files(job.events.frame.sparkSession, job.reading, recipe, job.result)
+        if isinstance(job.files, ReadByTasks):
+            return run_on_files(job.events.frame.sparkSession, job.files, recipe, job.result)
         return run_batch(job.travelling, job.layout, recipe, job.result)
     if not of_stream.unbounded and not job.bounded:
         raise EngineError(
@@ -118,7 +118,7 @@ class Job:
     layout: Layout
     attributes: list[str]  # the user's columns that are sent to Python
     zone: str  # in which the query sees times
-    reading: ReadByTasks | str  # how the tasks of a batch read files themselves, or why Spark reads them
+    files: ReadByTasks | str  # how the tasks of a batch read files themselves, or why Spark reads them
 
     @property
     def bounded(self) -> bool:
@@ -216,17 +216,15 @@ def prepare(query: ast.Query, text: str, events: Frames, **reading: Unpack[Readi
         choice = pipeline.prepare(query, text, schema, frames.tick, reading, tying=False)
     looking_back = looks_back(*(query.items or ()))
     layout = batch_layout(choice, frames.tick)
-    reading, pushdown = "", _NOTHING
-    if not frames.streaming:
-        reading, pushdown = _by_tasks(frames, choice, layout, items_look_back=looking_back)
+    files, pushdown = ("", _NOTHING) if frames.streaming else _by_tasks(frames, choice, layout, looking_back)
     # With a deadline every event matters: it advances time.
-    if isinstance(reading, str) and choice.plan is not None and choice.plan.absence is None:
+    if isinstance(files, str) and choice.plan is not None and choice.plan.absence is None:
         pushdown = push_down(choice.plan, frames, schema, items_look_back=looking_back)
-    return Job(frames, choice, pushdown, layout, _travelling(choice, pushdown, frames), zone, reading)
+    return Job(frames, choice, pushdown, layout, _travelling(choice, pushdown, frames), zone, files)
 
 
 def _by_tasks(
-    events: EventFrame, choice: Choice, layout: Layout, *, items_look_back: bool
+    events: EventFrame, choice: Choice, layout: Layout, items_look_back: bool
 ) -> tuple[ReadByTasks | str, Pushdown]:
     """How the tasks read the files of the events themselves, or why they do not."""
     if choice.plan is None:
