@@ -102,7 +102,8 @@ def test_stretches_of_several_files(spark, tmp_path):
     table = events(200)
     parts = [table.slice(0, 90), table.slice(90, 40), table.slice(130)]
     frame = spark.read.parquet(written(tmp_path / "e", *parts))
-    assert "3 files, by 2 tasks, each of a stretch of time" in read_by(frame, BY_KEY)
+    assert read_by(frame, BY_KEY) == "the tasks themselves, from 3 files"
+    assert "shared out    by time, in 2 stretches\n" in ensue.query(BY_KEY).explain(frame)
     expected = rows_of(ensue.match(table, BY_KEY).to_arrow())
     assert rows_of(ensue.match(frame, BY_KEY).toArrow()) == expected
     assert sum(expected.values()) > 100
@@ -252,12 +253,12 @@ def test_what_is_left_to_spark(spark, tmp_path):
     ]
     for other, said in left:
         told = read_by(other, AB)
-        assert ("the tasks themselves: 1 file" if said is None else said) in told
+        assert ("the tasks themselves, from 1 file" if said is None else said) in told
     assert "a key come together by a shuffle" in read_by(frame, "SELECT * FROM S WHERE A ; B PARTITION BY k")
     for setting, value in ((SETTING, "false"), ("spark.sql.files.ignoreMissingFiles", "true")):
         spark.conf.set(setting, value)
         try:
-            assert read_by(frame, AB) == f"Spark, and not by the tasks themselves: {setting} is {value}"
+            assert read_by(frame, AB) == f"Spark: {setting} is {value}"
         finally:
             spark.conf.unset(setting)
 

@@ -3,6 +3,7 @@
 frames     the user's DataFrames: columns, types, watermark, several streams merged
 pushdown   what the JVM evaluates: predicates as bits of one word, events that change nothing filtered out
 layout     how the events are distributed: by key, by time slices, or not at all, and why
+plain_scan whether a DataFrame is nothing but Parquet files, so that the tasks can read them
 packing    rows as Arrow blobs, one for each bucket, so that few rows cross the shuffle
 batch      a lazy DataFrame of matches over a finite DataFrame
 streaming  the same over a stream, with its state in Spark's own state store

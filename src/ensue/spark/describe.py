@@ -54,13 +54,15 @@ def describe(job: Job) -> list[str]:
 
 def _read_by(job: Job) -> str:
     if isinstance(job.files, ReadByTasks):
-        return f"the tasks themselves: {job.files}"
-    return f"Spark, and not by the tasks themselves: {job.files}"
+        return f"the tasks themselves, from {job.files}"
+    return f"Spark: {job.files}"
 
 
 def _shared_out(job: Job) -> str:
-    if isinstance(job.files, ReadByTasks):
-        return "by stretches of time" if len(job.files.stretches) > 1 else "one task for all"
+    if isinstance(job.files, ReadByTasks) and job.layout.slices is not None:
+        return (
+            f"by time, in {len(job.files.stretches)} stretches" if len(job.files.stretches) > 1 else "one task for all"
+        )
     if not job.events.streaming:
         return str(job.layout)
     if not job.layout.keys:

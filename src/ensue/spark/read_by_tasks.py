@@ -27,9 +27,8 @@ class ReadByTasks:
     relevance: Relevance | None  # None: every event may change something
 
     def __str__(self) -> str:
-        files, tasks = len(self.reader.files), len(self.stretches)
-        by = "one task" if tasks == 1 else f"{tasks} tasks, each of a stretch of time"
-        return f"{files} file{'' if files == 1 else 's'}, by {by}"
+        files = len(self.reader.files)
+        return f"{files:,} file{'' if files == 1 else 's'}"
 
 
 def read_by_tasks(events: EventFrame, down: Pushdown, layout: Layout, attributes: Sequence[str]) -> ReadByTasks:
