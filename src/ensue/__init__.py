@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ensue import dsl
-    from ensue.api import Query, match, query
+    from ensue.api import Query, live, match, query
+    from ensue.corrections.live_queries import Live, LiveQueries
     from ensue.errors import DataError, EngineError, EnsueError, QueryError
     from ensue.own.user_functions import function
+    from ensue.results.changes import Answer, Changes
     from ensue.results.detections import Detections
     from ensue.results.matches import Matches
     from ensue.row_patterns.sql import SqlRows, explain_sql, sql
@@ -18,10 +20,14 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Answer",
+    "Changes",
     "DataError",
     "Detections",
     "EngineError",
     "EnsueError",
+    "Live",
+    "LiveQueries",
     "Matches",
     "Query",
     "QueryError",
@@ -29,16 +35,19 @@ __all__ = [
     "dsl",
     "explain_sql",
     "function",
+    "live",
     "match",
     "query",
     "sql",
 ]
 
 _PLACES = {
-    **dict.fromkeys(("Query", "match", "query"), "ensue.api"),
+    **dict.fromkeys(("Query", "live", "match", "query"), "ensue.api"),
     **dict.fromkeys(("DataError", "EngineError", "EnsueError", "QueryError"), "ensue.errors"),
     "function": "ensue.own.user_functions",
     "Detections": "ensue.results.detections",
+    **dict.fromkeys(("Live", "LiveQueries"), "ensue.corrections.live_queries"),
+    **dict.fromkeys(("Answer", "Changes"), "ensue.results.changes"),
     "Matches": "ensue.results.matches",
     **dict.fromkeys(("SqlRows", "explain_sql", "sql"), "ensue.row_patterns.sql"),
 }

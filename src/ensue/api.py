@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Unpack, overload
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, TypeVar, Unpack, overload
 
 import pyarrow as pa
 
 from ensue import pipeline
+from ensue.corrections.live_options import LiveOptions
 from ensue.data.schema import Schema
 from ensue.data.sources import is_spark
 from ensue.errors import DataError, EngineError
@@ -26,6 +27,8 @@ from ensue.results.matches import Matches
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+    from ensue.corrections.live_queries import Live, LiveQueries
 
 
 class SparkFrame(Protocol):
@@ -46,6 +49,24 @@ class Options(TypedDict, total=False):
     memory: str | int | None
     progress: Callable[[int, int], None] | None
     closed: bool
+
+
+class LiveArguments(TypedDict, total=False):
+    """The options of `Query.live` and of `live`."""
+
+    time: str
+    type: str | None
+    unit: str | None
+    tiebreak: str | None
+    disorder: Literal["revise", "wait"]
+    slack: str | None
+    delay: str | None
+    id: str | Sequence[str] | None
+    changes: str | None
+    engine: str
+    memory: str | int | None
+    keep: str | None
+    state: bytes | None
 
 
 class SparkOptions(TypedDict, total=False):
@@ -136,6 +157,7 @@ class Query:
         evaluation
           filters       each concerns one event
           windows       [<= 5 s]
+          late          a late event only adds matches
           engine        automaton: constant time per event, plus the size of the matches
         formula
           as written  A AS x ; B+ WITHIN 5 s
@@ -265,6 +287,29 @@ class Query:
             reading={"time": time, "type": type, "unit": unit, "tiebreak": tiebreak},
         )
 
+    def live(self, **options: Unpack[LiveArguments]) -> Live:
+        """A query over events that are pushed as they come, in any order: it tells matches at once, and corrects them.
+
+        `push` takes events as `run` does, and returns the changes of the matches: `insert` and `delete`, each with the
+        whole row and the match's id. `advance` says up to which time nothing changes any more; with `delay="10 s"`
+        this follows the latest event by itself. `save` returns the state, which `state=` takes.
+
+        `disorder="wait"` tells a match when nothing can change it any more; with `"revise"`, `slack="2 s"` waits for
+        so long, to take less back. `changes` names the column that says of each row what it does: `insert`, `delete`,
+        `update_preimage` or `update_postimage`. `id` names the columns whose values identify an event; by default its
+        whole content does. `keep="1 h"` keeps matches for `answer()` so long after the watermark has passed their end.
+        The other options are those of `run`.
+
+        >>> live = query("SELECT x.v FROM S WHERE A AS x ; B").live(unit="s")
+        >>> live.push([{"time": 5, "type": "B", "v": 0}]).to_arrow().num_rows
+        0
+        >>> live.push([{"time": 3, "type": "A", "v": 7}]).to_arrow().column("change").to_pylist()
+        ['insert']
+        """
+        from ensue.corrections.live_queries import Live  # numba is loaded where it is used
+
+        return _gone_on(Live(self, _live_options(options)), options)
+
     def late(
         self,
         events: SparkFrame | Mapping[str, SparkFrame],
@@ -327,6 +372,36 @@ def query(text: str | bytes | Select, **own: Own) -> Query:
         raise TypeError(f"a query is a text, bytes, or made with ensue.dsl, not {text.__class__.__name__}")
     decoded = decode(text)
     return Query(decoded, bound(parse_query(decoded), decoded, own))
+
+
+def live(queries: Mapping[str, Query], **options: Unpack[LiveArguments]) -> LiveQueries:
+    """Several queries over one stream of events that are pushed as they come: see `Query.live`.
+
+    Each step returns the changes of each query, by its name. Queries can be added and removed in between.
+    """
+    from ensue.corrections.live_queries import LiveQueries  # numba is loaded where it is used
+
+    return _gone_on(LiveQueries(queries, _live_options(options)), options)
+
+
+L = TypeVar("L", bound="Live | LiveQueries")
+
+
+def _gone_on(made: L, options: LiveArguments) -> L:
+    """From a saved state, where one is given."""
+    state = options.get("state")
+    if state is not None:
+        made.load(state)
+    return made
+
+
+def _live_options(options: LiveArguments) -> LiveOptions:
+    given: dict[str, Any] = {**options}
+    given.pop("state", None)
+    reading: Any = {"time": "time"} | {c: given.pop(c) for c in ("time", "type", "unit", "tiebreak") if c in given}
+    if (id := given.pop("id", None)) is not None:
+        given["id"] = (id,) if isinstance(id, str) else tuple(id)
+    return LiveOptions(reading, **_given(given))
 
 
 @overload

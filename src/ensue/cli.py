@@ -152,7 +152,8 @@ def run_command(
         with _spark_frame(input, master) as frame:
             from ensue.spark.files import SparkMatches
 
-            _write(SparkMatches(made.run(frame, memory=memory, closed=closed, **from_spark)), output, wanted)
+            rows = made.run(frame, memory=memory, closed=closed, **from_spark)
+            _write(SparkMatches(rows, sorted=bool(made.ast.order)), output, wanted)
         return
     events = _read_events(input)
     with _progress(events.num_rows) as report:

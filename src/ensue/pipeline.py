@@ -16,8 +16,11 @@ import logging
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
+from ensue.columns.key_columns import with_keys
 from ensue.data.budget import Budget, Large
-from ensue.data.complex_events import ComplexEvents
+from ensue.data.complex_events import ComplexEvents, merged_by_end
 from ensue.data.events import EventStream, log, read_events
 from ensue.data.reading import Reading, no_unit
 from ensue.data.schema import Schema
@@ -35,6 +38,7 @@ from ensue.plan.choice import Choice, check_engine, choose
 from ensue.plan.mode import Mode
 from ensue.results.detections import Detections
 from ensue.results.matches import Matches
+from ensue.results.row_order import in_order
 
 #: From this many events on, the log warns the user that a query is evaluated by the slow engine.
 LONG = 10_000
@@ -55,9 +59,11 @@ def run(query: ast.Query, text: str, events: Any, options: RunOptions, *, readin
     budget = Budget.of(options.memory, advice_for(query, options.engine))
     with budget.explaining_memory_errors():
         choice, stream = _read(query, text, events, attributes_used(query), options.engine, reading)
-        found = evaluate_table(choice, stream, progress=options.progress, budget=budget, closed=options.closed)
+        rows = choice.for_rows
+        found = evaluate_table(rows, stream, progress=options.progress, budget=budget, closed=options.closed)
         if not len(found):
             _warn_of_unknown_types(query, stream)
+        found = in_order(choice.checked, stream, found)
         look_back = ItemLookBack(choice.checked)
         return Matches(look_back.checked, look_back.extended(stream), found, _of_result(budget, found))
 
@@ -71,9 +77,13 @@ def detect(query: ast.Query, text: str, events: Any, options: RunOptions, *, rea
         choice, stream = _read(
             query, text, events, attributes_used(replace(query, items=items)), options.engine, reading
         )
+        mode = Mode.UNION if query.limit is None or not query.order else Mode.ENUMERATE
         found = evaluate_table(
-            choice, stream, mode=Mode.UNION, progress=options.progress, budget=budget, closed=options.closed
+            choice, stream, mode=mode, progress=options.progress, budget=budget, closed=options.closed
         )
+        if mode is Mode.ENUMERATE:  # which rows there are depends on their order
+            found = in_order(choice.checked, stream, found)
+            found = merged_by_end(found.in_order(np.argsort(found.end, kind="stable")))
         if not len(found):
             _warn_of_unknown_types(query, stream)
         return Detections(choice.checked, stream, found, _of_result(budget, found))
@@ -94,6 +104,7 @@ def _read(
     warn(query, text)
     stream = read_events(events, query.streams, used=used, **reading)
     choice = prepare(query, text, stream.schema, stream.tick, reading, engine=engine)
+    stream = with_keys(stream, query)
     if choice.plan is None and engine == "auto":
         level = logging.WARNING if len(stream) >= LONG else logging.INFO
         log.log(level, "%s: the reference evaluates it, which is exact and slow on long streams", choice.because)

@@ -11,6 +11,7 @@ A case in a TOML file has
   expected            one complex event a line: `start..end x={1,2} y={3}`, the variables that mark something
   columns             the names of the result's columns, in order
   expected_rows       one row a line, as JSON, in any order
+  ordered_rows        the same in the order of ORDER BY
   expected_count_by_end   for LIMIT: how many of the expected ones are reported for each end
 """
 
@@ -29,7 +30,9 @@ import pytest
 import ensue
 from ensue import Matches
 
-KEYS = set("name why query types events options expected columns expected_rows expected_count_by_end".split())
+KEYS = set(
+    "name why query types events options expected columns expected_rows ordered_rows expected_count_by_end".split()
+)
 
 
 CASES = [
@@ -50,12 +53,17 @@ def test_case(case: dict[str, Any], engine: str) -> None:
         assert len(set(found)) == len(found)
     else:
         assert sorted(found) == sorted(expected)
-    assert matches.end.tolist() == sorted(matches.end.tolist()), "reported as soon as the last event has arrived"
+    in_order = "ORDER BY" not in case["query"]
+    assert not in_order or matches.end.tolist() == sorted(matches.end.tolist()), (
+        "reported as soon as the last event has arrived"
+    )
     result = matches.to_arrow()
     if "columns" in case:
         assert result.column_names == case["columns"].split()
+    rows = [list(row.values()) for row in result.to_pylist()]
+    if "ordered_rows" in case:
+        assert rows == [json.loads(r) for r in lines(case["ordered_rows"])]
     if "expected_rows" in case:
-        rows = [list(row.values()) for row in result.to_pylist()]
         assert sorted(map(json.dumps, rows)) == sorted(json.dumps(json.loads(r)) for r in lines(case["expected_rows"]))
 
 

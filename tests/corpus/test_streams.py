@@ -70,7 +70,7 @@ def test_without_a_unit_a_window_in_time_is_refused(engine: str) -> None:
 
 def test_a_limit_chooses_alike_for_the_same_input(engine: str) -> None:
     rows = [{"time": k, "type": "A"} for k in range(8)]
-    text = "SELECT * FROM S WHERE A+ LIMIT 3"
+    text = "SELECT * FROM S WHERE A+ LIMIT 3 PER END"
     once, again = (ensue.match(rows, text, engine=engine) for _ in range(2))
     assert found(once) == found(again)
     assert len(once) == 1 + 2 + 3 * 6

@@ -43,7 +43,7 @@ ABSENT = [
     "NEXT(B ; D)",
 ]
 TIED = ["(B AS b FILTER b.v = a.v)", "(ANY AS z FILTER a.v = z.v AND z.k = 'x')", "(A AS b FILTER b.v = a.v)"]
-ENDS = ["", " WITHIN 4 s", " WITHIN 5 EVENTS", " PARTITION BY k", " PARTITION BY k WITHIN 4 s", " LIMIT 1"]
+ENDS = ["", " WITHIN 4 s", " WITHIN 5 EVENTS", " PARTITION BY k", " PARTITION BY k WITHIN 4 s", " LIMIT 1 PER END"]
 CONSUMING = [" CONSUME BY ANY", " PARTITION BY k CONSUME BY PARTITION"]
 TIMES = ["2 s", "[< 2 s]", "0 s", "1 s", "5 s"]
 

@@ -26,7 +26,7 @@ BODIES = [
 ]
 ABSENT = ["B", "(B OR D)", "(B AS b FILTER b.v > 1)", "ANY", "(ANY AS z FILTER z.v = 0 OR z.v IS NULL)", "B ; NOT D"]
 TIED = ["(B AS b FILTER b.v = a.v)", "(ANY AS z FILTER a.v = z.v AND z.k = 'x')", "(A AS b FILTER b.v = a.v)"]
-ENDS = ["", " WITHIN 4 s", " WITHIN 5 EVENTS", " PARTITION BY k", " PARTITION BY k WITHIN 4 s", " LIMIT 1"]
+ENDS = ["", " WITHIN 4 s", " WITHIN 5 EVENTS", " PARTITION BY k", " PARTITION BY k WITHIN 4 s", " LIMIT 1 PER END"]
 SELECTORS = ["", "NEXT ", "LAST ", "MAX "]
 DEADLINES = ["2 s", "[< 2 s]", "0 s", "1 s"]
 

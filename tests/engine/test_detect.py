@@ -117,7 +117,7 @@ WALKED = [
     "SELECT * FROM S WHERE ANY : ANY WITHIN 2 EVENTS",
 ]
 ENUMERATED = [
-    ("SELECT * FROM S WHERE A ; B+ ; C WITHIN 9 EVENTS LIMIT 2", "LIMIT takes some of the matches of an end"),
+    ("SELECT * FROM S WHERE A ; B+ ; C WITHIN 9 EVENTS LIMIT 2 PER END", "LIMIT takes some of the matches of an end"),
     ("SELECT NEXT * FROM S WHERE A ; B+ ; C WITHIN 9 EVENTS", "NEXT chooses among the matches of an end"),
     (
         "SELECT MAX * FROM S WHERE A AS x ; B AS y FILTER x.v < y.v WITHIN 9 s",

@@ -11,6 +11,7 @@ from nesting import nested_table, with_nested_terms
 from strategies import random_query, random_stream
 
 import ensue
+from ensue.columns.key_columns import with_keys
 from ensue.data.events import read_events
 from ensue.engines import reference
 from ensue.language.parser import parse_query
@@ -29,7 +30,9 @@ def compare(seed: int) -> str:
     told = TOLD.format(seed, text, events)
     table = nested_table(events)
     stream = read_events(table, flat.streams, unit="s")
-    checked = check(parse_query(text), text, stream.schema)
+    query = parse_query(text)
+    checked = check(query, text, stream.schema)
+    stream = with_keys(stream, query)
     wanted = found_events(reference.evaluate(checked, stream))
     plain = print_query(flat)
     assert found_events(reference.evaluate(check(parse_query(plain), plain, stream.schema), stream)) == wanted, told

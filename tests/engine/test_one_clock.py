@@ -140,7 +140,7 @@ def test_a_limit_takes_some_of_each_end() -> None:
     text = "SELECT * FROM S WHERE A ;[<= 3 s] B ; C WITHIN 9 s"
     table = random_table(2, 60)
     everything = found_events(Runner(prepared(text, table)[1], 10**9).push(prepared(text, table)[2]))
-    _, plan, stream = prepared(f"{text} LIMIT 2", table)
+    _, plan, stream = prepared(f"{text} LIMIT 2 PER END", table)
     some = found_events(Runner(plan, stream.tick).push(stream))
     ends = [end for _, end, _ in everything]
     assert sorted(end for _, end, _ in some) == sorted(e for e in set(ends) for _ in range(min(2, ends.count(e))))

@@ -101,7 +101,9 @@ PAIRS = {
         AutomatonSpec(PLAIN, keys=("k",), consume=ast.Consume.PARTITION),
         f"{_WHERE} PARTITION BY k CONSUME BY PARTITION",
     ),
-    "a limit": Pair(AutomatonSpec(PLAIN, window=Window(time=seconds(9)), limit=2), f"{_WHERE} WITHIN 9 s LIMIT 2"),
+    "a limit": Pair(
+        AutomatonSpec(PLAIN, window=Window(time=seconds(9)), limit=2), f"{_WHERE} WITHIN 9 s LIMIT 2 PER END"
+    ),
     "a selector": Pair(
         AutomatonSpec(PLAIN, window=Window(time=seconds(9)), chooses=ast.Selector.LAST),
         f"{_WHERE.replace('SELECT', 'SELECT LAST')} WITHIN 9 s",

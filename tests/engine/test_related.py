@@ -117,7 +117,7 @@ def lifelike(rng: random.Random) -> tuple[str, pa.Table]:
     )
     chosen = rng.choice(["NEXT ", "LAST ", "MAX "]) if rng.random() < 0.15 else ""
     consumed = rng.choice(["", "", "", "", "", " CONSUME BY PARTITION", " CONSUME BY ANY"])
-    tail += consumed or rng.choice(["", "", " LIMIT 2"])
+    tail += consumed or rng.choice(["", "", " LIMIT 2 PER END"])
     pattern = re.sub(r"LASTOF\((\w)\.(\w)\)", r"LASTOF(\1).\2", shape.format(**names))
     return f"SELECT {chosen}{items} FROM S WHERE {pattern}{tail}", table
 
@@ -199,7 +199,7 @@ def test_a_selector_chooses_among_those_that_were_judged(where: str, selector: s
     rng = random.Random(f"{where}{selector}{items}")
     chosen = 0
     for _ in range(amount(25)):
-        end = rng.choice(["", " WITHIN 6 EVENTS", " WITHIN 4 s", " PARTITION BY k", " LIMIT 1"])
+        end = rng.choice(["", " WITHIN 6 EVENTS", " WITHIN 4 s", " PARTITION BY k", " LIMIT 1 PER END"])
         text = f"SELECT {selector} {items} FROM S WHERE {where}{end}"
         n = rng.randrange(1, 12)
         rows = {

@@ -51,14 +51,14 @@ QUERIES = [
     "SELECT NEXT * FROM S WHERE A ; B+ ; C WITHIN 12 EVENTS",
     "SELECT LAST * FROM S WHERE A ; B+ ; C PARTITION BY k WITHIN 10 EVENTS",
     "SELECT MAX B FROM S WHERE A ; B+ ; C WITHIN 10 EVENTS",
-    "SELECT MAX A FROM S WHERE (A ; B ; C) OR (D ; A ; B{1,2} ; C) PARTITION BY k WITHIN 12 EVENTS LIMIT 3",
+    "SELECT MAX A FROM S WHERE (A ; B ; C) OR (D ; A ; B{1,2} ; C) PARTITION BY k WITHIN 12 EVENTS LIMIT 3 PER END",
     "SELECT NEXT A FROM S WHERE A ; B+ ; C PARTITION BY k CONSUME BY PARTITION",
     "SELECT NEXT * FROM S WHERE (A ; B) OR (C ; D ; B) PARTITION BY k",
     "SELECT LAST * FROM S WHERE (A ; B ; E) OR (C ; D+ ; E)",
     "SELECT * FROM S WHERE NEXT(A : B+ ; C) ; D WITHIN 20 EVENTS",
     "SELECT * FROM S WHERE LAST(NEXT(A ; B) ; C) ; MAX(D ; E) PARTITION BY k WITHIN 25 EVENTS",
     "SELECT * FROM S WHERE D ; NOT NEXT(A ; B) ; E FILTER D.v > PREV(D.v) WITHIN 20 EVENTS",
-    "SELECT * FROM S WHERE A ; NOT B ; C WITHIN 20 EVENTS LIMIT 2",
+    "SELECT * FROM S WHERE A ; NOT B ; C WITHIN 20 EVENTS LIMIT 2 PER END",
 ]
 
 
@@ -141,7 +141,9 @@ def test_a_match_longer_than_the_output_and_the_stack():
     table = pa.table({"time": pa.array(np.arange(100_002)), "type": pa.array(["B"] * 100_001 + ["C"])})
     plan, stream, _ = prepared("SELECT * FROM S WHERE B:{100000} : C", table)
     assert plan is None  # too large an automaton
-    plan, stream, _ = prepared("SELECT LAST * FROM S WHERE B:+ ; C WITHIN 200000 EVENTS LIMIT 1", table.slice(99_000))
+    plan, stream, _ = prepared(
+        "SELECT LAST * FROM S WHERE B:+ ; C WITHIN 200000 EVENTS LIMIT 1 PER END", table.slice(99_000)
+    )
     found = run_plan(plan, stream)
     assert len(found) == 1
     assert found.marked == 1002

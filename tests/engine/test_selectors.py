@@ -208,7 +208,7 @@ def test_max_reports_once_what_projection_makes_the_same():
 def test_a_limit_counts_after_the_choice_and_the_projection():
     types = ["A", "A", "B", "B", "C"]
     for limit in (1, 2, 3):
-        text = f"SELECT MAX A FROM S WHERE A ; B ; C OR D ; A ; C WITHIN 9 EVENTS LIMIT {limit}"
+        text = f"SELECT MAX A FROM S WHERE A ; B ; C OR D ; A ; C WITHIN 9 EVENTS LIMIT {limit} PER END"
         plan, stream, _ = prepared(text, types)
         assert len(run_plan(plan, stream)) == min(limit, 2)
 

@@ -306,7 +306,7 @@ NONE = "there is no deterministic automaton: "
             "its matches are written out first, because conditions are judged on whole matches",
         ),
         (
-            "WHERE A ; B WITHIN 5 EVENTS LIMIT 1",
+            "WHERE A ; B WITHIN 5 EVENTS LIMIT 1 PER END",
             "its matches are written out first, because LIMIT takes some of the matches of an end",
         ),
         (

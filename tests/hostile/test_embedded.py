@@ -116,7 +116,7 @@ def test_the_error_says_what_is_large_and_what_to_write_instead() -> None:
     assert str(e.value) == (
         "the query needs at least 185 EB of memory and may take 512 MB: about 5.8 * 10^17 matches end at one event\n"
         "  hint: a window tighter than WITHIN 60 EVENTS\n"
-        "    or: LIMIT 10, for at most ten matches at each end\n"
+        "    or: LIMIT 10 PER END, for at most ten matches at each end\n"
         "    or: SELECT NEXT, LAST or MAX, for the best match at each end\n"
         "    or: SELECT the variables you need instead of *: matches that agree in them become one\n"
         "    or: Query.detect, for the events that end a match and took part in one, without the matches"

@@ -339,7 +339,7 @@ def test_partitioning_is_running_each_substream_alone(engine, p, events, selecto
 @given(strategies.queries(2), streams, st.integers(1, 3))
 def test_a_limit_is_so_many_for_each_end(engine, query, events, limit):
     everything = results(dataclasses.replace(query, limit=None), events, engine)
-    limited = dataclasses.replace(query, limit=limit)
+    limited = dataclasses.replace(query, limit=limit, per=ast.Per.END)
     some = results(limited, events, engine)
     assert some <= everything
     for end in range(len(events)):

@@ -1,5 +1,6 @@
 """Every engine gives exactly the complex events that the membership oracle admits."""
 
+import statistics
 from collections.abc import Callable
 from random import Random
 from typing import Any
@@ -112,13 +113,17 @@ def assert_item(item, marked, row):
                 assert row[item.alias] == PICKS[function](values)
             if function in SUMS:
                 known = [v for v in values if v is not None]
-                assert row[item.alias] == (SUMS[function](known) if known else 0 if function == "count" else None)
+                assert row[item.alias] == (SUMS[function](known) if known else 0 if function in COUNTS else None)
 
 
+COUNTS = ("count", ast.COUNT_DISTINCT)
 PICKS: dict[str, Callable[[list[Any]], Any]] = {"first": lambda vs: vs[0], "last": lambda vs: vs[-1], "collect": list}
 SUMS: dict[str, Callable[[list[Any]], Any]] = {
     "sum": sum,
     "avg": lambda vs: sum(vs) / len(vs),
+    "median": statistics.median,
+    "stddev": lambda vs: pytest.approx(statistics.stdev(vs)) if len(vs) > 1 else None,
+    ast.COUNT_DISTINCT: lambda vs: len(set(vs)),
     "min": min,
     "max": max,
     "count": len,

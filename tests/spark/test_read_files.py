@@ -112,6 +112,15 @@ def test_stretches_of_several_files(spark, tmp_path):
     assert sum(expected.values()) > 100
 
 
+@pytest.mark.parametrize("rows", ["LIMIT 7", "ORDER BY x.v DESC LIMIT 7", "LIMIT 1 PER END", "ORDER BY y.v"])
+def test_limits_count_what_a_stretch_reports(spark, rows, tmp_path):
+    frame = spark.read.parquet(written(tmp_path / "e", events(200, n=pa.array(range(200)))))
+    query = f"SELECT x.v, y.v, x.n FROM S WHERE A AS x ; B AS y WITHIN 9 s {rows}"
+    assert "in 2 stretches" in ensue.query(query).explain(frame)
+    found = both_ways(spark, frame, query)
+    assert found == rows_of(ensue.match(events(200, n=pa.array(range(200))), query).to_arrow())
+
+
 def test_files_and_rows_out_of_order(spark, tmp_path):
     """The tie-break, and events that wait for those of another file."""
     table = events(120, n=pa.array(range(120)))
@@ -257,6 +266,7 @@ def test_what_is_left_to_spark(spark, tmp_path):
     for other, said in left:
         told = read_by(other, AB)
         assert ("the tasks themselves, from 1 file" if said is None else said) in told
+    assert "is computed" in read_by(frame, BY_KEY.replace("BY k", "BY k % 2"))
     assert "a key come together by a shuffle" in read_by(frame, "SELECT * FROM S WHERE A ; B PARTITION BY k")
     for setting, value in ((SETTING, "false"), ("spark.sql.files.ignoreMissingFiles", "true")):
         spark.conf.set(setting, value)

@@ -15,6 +15,9 @@ from types import ModuleType
 
 from sparkling import Case, case_of, on_a_clock
 
+from ensue.language import ast
+from ensue.language.parser import parse_query
+
 TESTS = Path(__file__).parents[1]
 
 
@@ -37,8 +40,16 @@ def _corpus() -> Iterator[Case]:
 
 #: Every case of the corpus.
 CORPUS = list(_corpus())
-#: The same cases with timestamps, for streams. Cases with nanoseconds are left out: Spark's timestamps have none.
-TIMED = [on_a_clock(c) for c in CORPUS if c.options.get("unit") != "ns"]
+
+
+def _asks_for_the_whole(case: Case) -> bool:
+    query = parse_query(case.text)
+    return bool(query.order) or (query.limit is not None and query.per is ast.Per.RESULT)
+
+
+#: The same cases with timestamps, for streams, which have no whole result. Cases with nanoseconds are left out: Spark's
+#: timestamps have none.
+TIMED = [on_a_clock(c) for c in CORPUS if c.options.get("unit") != "ns" and not _asks_for_the_whole(c)]
 
 
 # ---------------------------------------------------------------- the papers

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import statistics
 from collections.abc import Iterator
 from typing import Any
 
 from positions import windows_of
 
 from ensue.language import ast
+from ensue.language.ast import COUNT_DISTINCT
 from ensue.language.position_logic import FromTo
 
 #: What a complex event marks: pairs of a variable and a position.
@@ -467,6 +469,9 @@ def known(aggregate: Any) -> Any:
 OF_SETS = {
     "count": lambda values: sum(v is not None for v in values),
     "sum": known(sum),
+    "median": known(statistics.median),
+    "stddev": known(lambda values: statistics.stdev(values) if len(values) > 1 else None),
+    COUNT_DISTINCT: lambda values: len({v for v in values if v is not None}),
     "avg": known(lambda values: sum(values) / len(values)),
     "min": known(min),
     "max": known(max),

@@ -14,6 +14,7 @@ import pyarrow as pa
 from strategies import Event, events_table
 
 from ensue.language import ast
+from ensue.language.query_rules import partition_key
 
 _INNER = pa.struct([("v", pa.int64()), ("k", pa.int64())])
 _COLUMNS = {
@@ -54,7 +55,8 @@ def with_nested_terms(rng: Random, query: ast.Query) -> ast.Query:
         dataclasses.replace(i, expression=_in(rng, i.expression), alias=i.alias or f"item_{n}")
         for n, i in enumerate(query.items)
     )
-    return dataclasses.replace(query, items=items, pattern=_pattern(rng, query.pattern))
+    keys = tuple(partition_key(_read(rng, k.attribute, ast.Name), k.attribute, k.span) for k in query.partition)
+    return dataclasses.replace(query, items=items, pattern=_pattern(rng, query.pattern), partition=keys)
 
 
 def _pattern(rng: Random, p: ast.Pattern) -> Any:

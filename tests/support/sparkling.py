@@ -26,6 +26,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import ensue
+from ensue.columns.key_columns import with_keys
 from ensue.data.events import read_events
 from ensue.engines.item_lookback import ItemLookBack
 from ensue.engines.reference import evaluate
@@ -81,6 +82,7 @@ class Case:
             return rows_of(ensue.Query(self.text, tree).run(self.table, **self.options, engine="reference").to_arrow())
         stream = read_events(self.table, tree.streams, **self.options)
         checked = check(tree, self.text, stream.schema)
+        stream = with_keys(stream, tree)
         found = evaluate(checked, stream, passed=int(FAR.timestamp()) * 10**6)
         look_back = ItemLookBack(checked)
         return rows_of(Matches(look_back.checked, look_back.extended(stream), found).to_arrow())

@@ -20,9 +20,11 @@ from hypothesis import strategies as st
 from positions import random_from_to
 
 from ensue.language import ast
+from ensue.language.ast import COUNT_DISTINCT
 from ensue.language.parser import parse_interval
 from ensue.logic.classify import conjunction
 from ensue.logic.first import NoFirst, first
+from ensue.logic.functions import AGGREGATES, OF_NUMBERS
 from ensue.logic.scope import bindings, has_rounds, singles
 from ensue.rewrite.bottom_up import bottom_up
 
@@ -363,7 +365,7 @@ def _special_term(
 
 
 def _aggregate(rng: Random, x: str) -> ast.Call:
-    function = rng.choice(("count", "sum", "avg", "min", "max", "first", "last"))
+    function = rng.choice((*OF_NUMBERS, "count", COUNT_DISTINCT, "min", "max", "first", "last"))
     whole = function == "count" and chance(rng, 2)
     return ast.Call(function, (ast.Name(x) if whole else ast.Attribute(x, _attribute(rng)),))
 
@@ -422,6 +424,7 @@ def _case(rng: Random, term: Callable[[], ast.Expression]) -> ast.Expression:
 def random_query(rng: Random, depth: int = 3) -> ast.Query:
     """A well-formed query over the stream `S` with every clause that a query may have."""
     pattern = _with_deadlines(rng, depth) if chance(rng, 10) else random_pattern(rng, depth)
+    limit = rng.choice((1, 2, 3)) if chance(rng, 6) else None
     return ast.Query(
         items=_items(rng, pattern) if chance(rng, 2) else None,
         streams=("S",),
@@ -429,7 +432,8 @@ def random_query(rng: Random, depth: int = 3) -> ast.Query:
         selector=rng.choice((ast.Selector.ALL, ast.Selector.ALL, ast.Selector.ALL, *_SELECTORS)),
         partition=rng.choice(((), (), (), (ast.PartitionKey("k"),), (ast.PartitionKey("k"), ast.PartitionKey("v")))),
         consume=rng.choice((ast.Consume.NONE, ast.Consume.NONE, ast.Consume.PARTITION, ast.Consume.ANY)),
-        limit=rng.choice((1, 2, 3)) if chance(rng, 6) else None,
+        limit=limit,
+        per=ast.Per.RESULT if limit is None else ast.Per.END,
     )
 
 
@@ -514,8 +518,8 @@ def _items(rng: Random, pattern: ast.Pattern) -> tuple[ast.Item, ...] | None:
             case 3 if single:
                 items.append(ast.Item(ast.Binary("+", value, _number(rng)), f"sum_{i}"))
             case 3:
-                function = rng.choice(("sum", "count", "avg", "min", "max", "first", "last", "collect"))
-                items.append(ast.Item(ast.Call(function, (value,)), f"{function}_{i}"))
+                function = rng.choice(AGGREGATES)
+                items.append(ast.Item(ast.Call(function, (value,)), f"{function.replace(' ', '_')}_{i}"))
     return tuple(items) or None
 
 

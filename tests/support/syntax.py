@@ -12,6 +12,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from ensue.language import ast
+from ensue.language.query_rules import partition_key
 from ensue.language.syntax_errors import KEYWORDS, WORDS_IN_PLACE
 
 _PLAIN = ("x", "T", "value_2", "_", "été", "名前", "s", "events", "count")
@@ -47,6 +48,11 @@ _FUNCTIONS = ("count", "max", "last", "prev", "sum", "abs", "first", "no_such_fu
 _BINARY = ("=", "<>", "<", "<=", ">", ">=", "+", "-", "||", "*", "/", "%", "AND", "OR")
 
 
+def _key(rng: Random) -> ast.PartitionKey:
+    e = ast.Name(random_name(rng)) if _flag(rng) else random_expression(rng, 2, bare=True)
+    return partition_key(e, random_name(rng) if _flag(rng) else None, ast.NOWHERE)
+
+
 def _flag(rng: Random) -> bool:
     return rng.randrange(2) == 1
 
@@ -68,7 +74,7 @@ def random_expression(rng: Random, depth: int = 4, *, bare: bool = False) -> ast
     def some() -> ast.Expression:
         return random_expression(rng, depth - 1, bare=bare)
 
-    match rng.randrange(13) if depth else 0:
+    match rng.randrange(16) if depth else 0:
         case 0 | 1:
             return _value(rng, bare)
         case 2 | 3 | 4:
@@ -88,13 +94,15 @@ def random_expression(rng: Random, depth: int = 4, *, bare: bool = False) -> ast
             return ast.InList(some(), tuple(some() for _ in range(rng.randrange(1, 4))), _flag(rng))
         case 9:
             return ast.Between(some(), some(), some(), _flag(rng))
-        case 11:
+        case 10:
             parts = tuple(some() for _ in range(2 * rng.randrange(1, 3)))
             return ast.Case(some() if _flag(rng) else None, parts, some() if _flag(rng) else None)
-        case 12 if _flag(rng):
+        case 13 if _flag(rng):
             return ast.AtTimeZone(some(), rng.choice(_STRINGS))
-        case 12:
+        case 13:
             return ast.Cast(some(), rng.choice(tuple(ast.CAST_TYPES.values())))
+        case 14:
+            return ast.Call(ast.COUNT_DISTINCT, (some(),))
     return ast.Call(rng.choice(_FUNCTIONS), tuple(some() for _ in range(rng.randrange(3))))
 
 
@@ -204,14 +212,19 @@ def random_syntax_query(rng: Random) -> ast.Query:
     items = tuple(
         ast.Item(random_expression(rng, 2), random_name(rng) if _flag(rng) else None) for _ in range(rng.randrange(4))
     )
+    limited = _flag(rng)
     return ast.Query(
         items=items or None,
         streams=_names(rng, 1),
         pattern=random_syntax_pattern(rng, 3),
         selector=rng.choice(tuple(ast.Selector)),
-        partition=tuple(map(ast.PartitionKey, _names(rng, 0))),
+        partition=tuple(_key(rng) for _ in range(rng.randrange(3))),
         consume=rng.choice(tuple(ast.Consume)),
-        limit=rng.randrange(100) if _flag(rng) else None,
+        limit=rng.randrange(100) if limited else None,
+        per=rng.choice(tuple(ast.Per)) if limited else ast.Per.RESULT,
+        order=tuple(
+            ast.SortKey(random_expression(rng, 2), _flag(rng), _flag(rng)) for _ in range(rng.choice((0, 0, 1, 2)))
+        ),
     )
 
 

@@ -10,6 +10,7 @@ from ensue.algebra.event_conditions import EventConditions
 from ensue.api import Query
 from ensue.automata.deterministic import Copy, DeterministicAutomaton, Step
 from ensue.automata.registers import Register
+from ensue.columns.key_columns import with_keys
 from ensue.data.events import read_events
 from ensue.data.partitions import substreams_of
 from ensue.data.reading import no_unit
@@ -70,6 +71,7 @@ class Detector:
         check(query, self.query.text, stream.schema)
         if stream.tick is None and classify(query).uses_time:
             raise no_unit(time)
+        stream = with_keys(stream, query)
         substreams = substreams_of(stream, [k.attribute for k in query.partition])
         at = EventConditions(stream, substreams)
         found: list[tuple[int, ...] | None] = [None] * len(stream)

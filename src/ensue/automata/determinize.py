@@ -130,6 +130,10 @@ class Determinizer:
                 return False
         return True
 
+    def begins(self, word: int) -> bool:
+        """Whether a run may start with an event of this class."""
+        return any(word & mask == value for mask, value, *_ in self._outgoing.get(0, ()))
+
     def forget(self) -> None:
         """Drops the computed steps; they are computed again when needed."""
         self._steps.clear()

@@ -16,6 +16,7 @@ from ensue.columns.exact_sums import exact_sums
 from ensue.columns.raw_arrays import Integers, Mask, Numbers, array_of, missing, raw
 from ensue.data.events import integers
 from ensue.data.schema import Kind
+from ensue.language import ast
 
 _is = pa.types
 
@@ -125,10 +126,58 @@ def _taken(values: pa.Array, places: Integers, there: Mask) -> pa.Array:
     return values.take(found)
 
 
+def _count_distinct(values: pa.Array, offsets: Integers) -> pa.Array:
+    ranks = _ranks(values)
+    sets = _set_of_each(offsets)
+    order = np.lexsort((ranks, sets))
+    ranks, sets = ranks[order], sets[order]
+    new = np.ones(len(order), dtype=np.bool_)
+    new[1:] = (sets[1:] != sets[:-1]) | (ranks[1:] != ranks[:-1])
+    return integers(np.bincount(sets[new], minlength=len(offsets) - 1))
+
+
+def _median(values: pa.Array, offsets: Integers) -> pa.Array:
+    """The middle one of each set in order, or the mean of the two in the middle; NaN is above every number."""
+    full = offsets[1:] > offsets[:-1]
+    found = np.zeros(len(full), dtype=np.float64)
+    if full.any():
+        floats = raw(as_floats(values))
+        ordered = floats[np.lexsort((floats, _set_of_each(offsets)))]
+        begins, sizes = offsets[:-1][full], np.diff(offsets)[full]
+        below, above = ordered[begins + (sizes - 1) // 2], ordered[begins + sizes // 2]
+        with np.errstate(over="ignore", invalid="ignore"):
+            both = below + above
+            found[full] = np.where(np.isfinite(both), both / 2, below / 2 + above / 2) + 0.0
+    return array_of(found, ~full, pa.float64())
+
+
+def _deviation(values: pa.Array, offsets: Integers) -> pa.Array:
+    """The standard deviation of each set as a sample; NULL for fewer than two values."""
+    sizes = np.diff(offsets)
+    several = sizes > 1
+    found = np.zeros(len(sizes), dtype=np.float64)
+    if several.any():
+        floats = raw(as_floats(values))
+        with np.errstate(over="ignore", invalid="ignore"):
+            means = raw(_average(values, offsets))[_set_of_each(offsets)]
+            squares = (floats - means) * (floats - means)
+            sums = raw(_sum_of_floats(array_of(squares, None, pa.float64()), offsets))
+            found[several] = np.sqrt(sums[several] / (sizes[several] - 1))
+    return array_of(found, ~several, pa.float64())
+
+
+def _set_of_each(offsets: Integers) -> Integers:
+    """The number of the set that each value is in."""
+    return np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+
+
 _OF_KNOWN: dict[str, Callable[[pa.Array, Integers], pa.Array]] = {
     "count": _count,
     "sum": _sum,
     "avg": _average,
+    "median": _median,
+    "stddev": _deviation,
+    ast.COUNT_DISTINCT: _count_distinct,
     "min": _extreme(np.minimum),
     "max": _extreme(np.maximum),
 }

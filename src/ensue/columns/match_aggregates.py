@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import pyarrow as pa
 
 from ensue.columns.aggregates import aggregate
 from ensue.columns.evaluation import evaluated, named_by_text
-from ensue.data.complex_events import Marks, Positions
+from ensue.data.complex_events import ComplexEvents, Marks, Positions
 from ensue.data.events import integers
 from ensue.language import ast
 from ensue.language.printer import print_expression
@@ -41,6 +41,26 @@ def aggregated(e: ast.Call, marks_of: Callable[[str], Marks], values_at: ValuesA
             term.name, positions if term.variable == variable else positions[match_of]
         )
     return aggregate(e.function, evaluated(named_by_text(argument), columns, len(match_of)), offsets)
+
+
+def aggregated_of(found: ComplexEvents, aggregates: Iterable[ast.Call], values_at: ValuesAt) -> dict[str, pa.Array]:
+    """What aggregates come to in each match, by their texts; those that were computed already are taken as they are."""
+    return {
+        text: found.computed[text] if text in found.computed else aggregated(e, _ends_of(found, e), values_at)
+        for e in aggregates
+        for text in (print_expression(e),)
+    }
+
+
+def _ends_of(found: ComplexEvents, e: ast.Call) -> Callable[[str], Marks]:
+    """The marks of a match; of a window that was found by its ends, the one that the aggregate is of."""
+
+    def marks(variable: str) -> Marks:
+        if variable != found.span:
+            return found.marks(variable)
+        return Marks(np.arange(len(found) + 1), found.start if e.function == "first" else found.end)
+
+    return marks
 
 
 def _is_single(marks: Marks) -> bool:

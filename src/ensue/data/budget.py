@@ -48,6 +48,9 @@ class Large(Enum):
     TASK = "{} events came to one task"
     PARTS = "the reference holds {} complex events of the pattern and its parts"
     TABLE = "a table of {} matches with their events"
+    ANSWER = "{} matches are kept for answer()"
+    UNSETTLED = "{} events came after the watermark and may still change"
+    TOLD = "{} matches were told that may still be taken back"
     PROGRAMS = "at least {} states of the automaton are active at once"
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+
+from ensue.data.events import integers
 
 Positions = npt.NDArray[np.int64]
 MarkNumbers = npt.NDArray[np.uint16]
@@ -37,10 +40,13 @@ class Piece:
     offset: Positions
     position: Positions
     mark: MarkNumbers  # the number of the set of variables that mark the event
+    #: What aggregates come to in each match, by their texts, where they were computed while the matches were found.
+    computed: Mapping[str, pa.Array] = field(default_factory=dict)
 
     def copy(self) -> Piece:
         """A copy of the matches in new memory."""
-        return Piece(self.start.copy(), self.end.copy(), self.offset.copy(), self.position.copy(), self.mark.copy())
+        offset, position = self.offset.copy(), self.position.copy()
+        return Piece(self.start.copy(), self.end.copy(), offset, position, self.mark.copy(), self.computed)
 
     def part(self, first: int, last: int) -> Piece:
         """The matches from `first` up to `last`, on the same memory."""
@@ -52,12 +58,14 @@ class Piece:
             offset - begin if begin else offset,
             self.position[begin:end],
             self.mark[begin:end],
+            {text: values.slice(first, last - first) for text, values in self.computed.items()},
         )
 
     @property
     def nbytes(self) -> int:
         """What the arrays take."""
-        return sum(array.nbytes for array in (self.start, self.end, self.offset, self.position, self.mark))
+        arrays = (self.start, self.end, self.offset, self.position, self.mark, *self.computed.values())
+        return sum(array.nbytes for array in arrays)
 
     def has_each(self, marks: MarkNumbers) -> bool:
         """Whether every match has exactly these marks."""
@@ -82,6 +90,9 @@ class ComplexEvents:
 
     pieces: tuple[Piece, ...]
     sets: Sequence[Variables]  # the sets of variables; `mark` holds their numbers
+    #: Where matches are windows that were found by their ends: the variable that marks all events from the first of a
+    #: window to its last, in its partition. The pieces then mark the first only.
+    span: str | None = None
 
     @classmethod
     def of(cls, complex_events: Iterable[tuple[int, int, Iterable[tuple[str, int]]]]) -> ComplexEvents:
@@ -150,7 +161,7 @@ class ComplexEvents:
             count -= taken
             if not count:
                 break
-        return ComplexEvents(tuple(pieces), self.sets)
+        return replace(self, pieces=tuple(pieces))
 
     def in_parts(self, marked: int) -> Iterator[ComplexEvents]:
         """The matches in their order, in parts of at most `marked` events or one match, in the same memory."""
@@ -168,10 +179,10 @@ class ComplexEvents:
                     room -= int(piece.offset[last] - piece.offset[first])
                     first = last
                 if first < len(piece.start):
-                    yield ComplexEvents(tuple(pieces), self.sets)
+                    yield replace(self, pieces=tuple(pieces))
                     pieces, room = [], marked
         if pieces:
-            yield ComplexEvents(tuple(pieces), self.sets)
+            yield replace(self, pieces=tuple(pieces))
 
     @cached_property
     def start(self) -> Positions:
@@ -199,6 +210,14 @@ class ComplexEvents:
         return _together([p.mark for p in self._filled], np.uint16)
 
     @cached_property
+    def computed(self) -> Mapping[str, pa.Array]:
+        """What aggregates come to in each match, by their texts, as far as it is known."""
+        if len(self._filled) == 1:
+            return self._filled[0].computed
+        texts = self._filled[0].computed if self._filled else ()
+        return {text: pa.concat_arrays([p.computed[text] for p in self._filled]) for text in texts}
+
+    @cached_property
     def _filled(self) -> list[Piece]:
         return [p for p in self.pieces if len(p.start)]
 
@@ -209,7 +228,10 @@ class ComplexEvents:
         # The old index of each marked event: the first index of its match, plus its place in the match.
         source = np.repeat(self.offset[:-1][order] - offset[:-1], lengths) + np.arange(offset[-1])
         piece = Piece(self.start[order], self.end[order], offset, self.position[source], self.mark[source])
-        return ComplexEvents((piece,), self.sets)
+        if self.computed:
+            places = integers(order)
+            piece = replace(piece, computed={text: values.take(places) for text, values in self.computed.items()})
+        return replace(self, pieces=(piece,))
 
     def shifted(self, by: int) -> ComplexEvents:
         """The same matches with `by` added to every position."""
@@ -217,8 +239,8 @@ class ComplexEvents:
 
     def moved(self, place: Callable[[Positions], Positions]) -> ComplexEvents:
         """The same matches with every position replaced by what `place` returns for it."""
-        piece = Piece(place(self.start), place(self.end), self.offset, place(self.position), self.mark)
-        return ComplexEvents((piece,), self.sets)
+        piece = Piece(place(self.start), place(self.end), self.offset, place(self.position), self.mark, self.computed)
+        return replace(self, pieces=(piece,))
 
     def only(self, variables: Variables) -> ComplexEvents:
         """The matches with the marks of these variables only; some complex events may become equal."""
@@ -229,8 +251,8 @@ class ComplexEvents:
         mark = np.array([number[s & variables] for s in self.sets], dtype=np.uint16)[self.mark]
         shown = np.array([bool(s) for s in sets], dtype=np.bool_)[mark]
         before = np.concatenate([[0], np.cumsum(shown)])
-        piece = Piece(self.start, self.end, before[self.offset], self.position[shown], mark[shown])
-        return ComplexEvents((piece,), sets)
+        piece = Piece(self.start, self.end, before[self.offset], self.position[shown], mark[shown], self.computed)
+        return replace(self, pieces=(piece,), sets=sets)
 
     def first_of_each_end(self, limit: int | None) -> ComplexEvents:
         """The first `limit` matches of each end; the matches must be in the order of their ends."""
@@ -244,7 +266,8 @@ class ComplexEvents:
         number = {s: n for n, s in enumerate(sets)}
         places = np.array([number[s] for s in self.sets], dtype=np.uint16)
         mark = places[self.mark] if len(places) else self.mark
-        return ComplexEvents((Piece(self.start, self.end, self.offset, self.position, mark),), sets)
+        piece = Piece(self.start, self.end, self.offset, self.position, mark, self.computed)
+        return replace(self, pieces=(piece,), sets=sets)
 
     @cached_property
     def _common_marks(self) -> MarkNumbers | None:
@@ -284,7 +307,9 @@ class ComplexEvents:
 
 def concatenated(parts: Iterable[ComplexEvents], sets: Sequence[Variables]) -> ComplexEvents:
     """The matches of all parts, one part after the other; all parts must have these sets of variables."""
-    return ComplexEvents(tuple(piece for part in parts for piece in part.pieces), sets)
+    parts = list(parts)
+    span = next((part.span for part in parts if part.span is not None), None)
+    return ComplexEvents(tuple(piece for part in parts for piece in part.pieces), sets, span)
 
 
 def merged_by_end(found: ComplexEvents) -> ComplexEvents:

@@ -74,10 +74,15 @@ def unsealed(state: bytes, kind: str, made_by: Mapping[str, str]) -> Parts:
     header, data = _opened(state)
     if header["kind"] != kind:
         raise EngineError(f"the saved state is that of a {header['kind']}, not of a {kind}")
-    changed = [_change(name, header["made_by"].get(name, ""), now) for name, now in made_by.items()]
+    check_made_by(header["made_by"], made_by)
+    return {**header["plain"], **dict(_read(header["places"], data))}
+
+
+def check_made_by(then: Mapping[str, str], now: Mapping[str, str]) -> None:
+    """Refuses a state that depends on something that has changed since."""
+    changed = [_change(name, then.get(name, ""), value) for name, value in now.items()]
     if any(changed):
         raise EngineError(f"the saved state was made by something else; what differs: {listed(filter(None, changed))}")
-    return {**header["plain"], **dict(_read(header["places"], data))}
 
 
 def _opened(state: bytes) -> tuple[dict[str, Any], memoryview]:

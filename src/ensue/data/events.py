@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from ensue.data.reading import (
     TIME_ADVICE,
+    Reading,
     check_column,
     check_reading,
     events_by_stream,
@@ -66,6 +67,18 @@ class EventStream:
             None if self.predicate_bits is None else self.predicate_bits[start : start + length],
         )
 
+    def at(self, positions: npt.NDArray[np.int64]) -> EventStream:
+        """The events at these positions, in their order."""
+        places = integers(positions)
+        return EventStream(
+            self.table.take(places),
+            self.types.take(places),
+            None if self.ticks is None else self.ticks[positions],
+            self.tick,
+            self.time_column.take(places),
+            None if self.predicate_bits is None else self.predicate_bits[positions],
+        )
+
 
 def one_chunk(column: pa.ChunkedArray) -> pa.Array:
     """The column as one array."""
@@ -103,6 +116,29 @@ def read_events(
     that the query uses, so that a file's other columns need not be read; None means all attributes.
     """
     check_reading(time=time, type=type, unit=unit, tiebreak=tiebreak)
+    arrived, merged = _arrived(events, streams, {"time": time, "type": type, "tiebreak": tiebreak}, used)
+    return _stream_of(_in_order(arrived, tiebreak, merged=merged, timed=time is not None), time, unit)
+
+
+def read_arrived(
+    events: Any, streams: tuple[str, ...], *, used: frozenset[str] | None = None, **reading: Unpack[Reading]
+) -> EventStream:
+    """The events in the order in which they came, whatever their times: for those who put them in order themselves."""
+    check_reading(**reading)
+    arrived, _ = _arrived(events, streams, reading, used)
+    if (tiebreak := reading.get("tiebreak")) is not None:
+        _column(arrived, tiebreak, "tie-break")
+    return _stream_of(arrived, reading.get("time", "time"), reading.get("unit"))
+
+
+def _arrived(
+    events: Any, streams: tuple[str, ...], reading: Reading, used: frozenset[str] | None
+) -> tuple[pa.Table, bool]:
+    """The rows of all streams, one stream after the other, with their types and times as two more columns.
+
+    Also whether they are of several streams.
+    """
+    time, type, tiebreak = reading.get("time", "time"), reading.get("type"), reading.get("tiebreak")
     tables = []
     only = None if used is None else used | {c for c in (time, type, tiebreak) if c is not None}
     for name, source in events_by_stream(events, streams).items():
@@ -115,10 +151,12 @@ def read_events(
         tables.append(table.append_column(_TYPE, types).append_column(_TIME, times))
     if not tables:
         raise DataError("the events have no rows and no columns: give at least the names of the columns")
-    table = tables[0] if len(tables) == 1 else _merge(tables, streams)
-    ordered = _in_order(table, tiebreak, merged=len(tables) > 1, timed=time is not None)
-    shown, types = ordered.column(_TIME), ordered.column(_TYPE)
-    return EventStream(ordered.drop_columns([_TYPE, _TIME]), types, None, _tick(shown, time, unit), shown)
+    return (tables[0], False) if len(tables) == 1 else (_merge(tables, streams), True)
+
+
+def _stream_of(table: pa.Table, time: str | None, unit: str | None) -> EventStream:
+    shown, types = table.column(_TIME), table.column(_TYPE)
+    return EventStream(table.drop_columns([_TYPE, _TIME]), types, None, _tick(shown, time, unit), shown)
 
 
 def _with_type(only: frozenset[str] | None) -> frozenset[str] | None:
@@ -128,6 +166,19 @@ def _with_type(only: frozenset[str] | None) -> frozenset[str] | None:
 
 # Names that no user's column can have, for the columns that are sorted together with the table.
 _TYPE, _TIME, _ARRIVAL = "\0type", "\0time", "\0arrival"
+
+
+def joined(first: EventStream, second: EventStream) -> EventStream:
+    """The events of the first stream and then those of the second, which has the same columns."""
+    bits = [s.predicate_bits for s in (first, second) if s.predicate_bits is not None]
+    return EventStream(
+        pa.concat_tables([first.table, second.table]),
+        pa.chunked_array([one_chunk(s.types).cast(pa.string()) for s in (first, second)]),
+        np.concatenate([first.times, second.times]),
+        second.tick,
+        pa.chunked_array([*first.time_column.chunks, *second.time_column.chunks], second.time_column.type),
+        np.concatenate(bits) if len(bits) == 2 else None,
+    )
 
 
 # ---------------------------------------------------------------- sources

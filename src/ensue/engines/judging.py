@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ensue.columns.evaluation import holds, named_by_text
-from ensue.columns.match_aggregates import aggregated
+from ensue.columns.match_aggregates import aggregated_of
 from ensue.data.budget import Budget, Large
 from ensue.data.complex_events import ComplexEvents, Marks
 from ensue.data.events import EventStream, integers, one_chunk
@@ -42,7 +42,7 @@ def _holds(
     def values_at(attribute: str, positions: Positions) -> pa.Array:
         return one_chunk(events.table.column(attribute).take(integers(positions)))
 
-    aggregates = {print_expression(a): aggregated(a, found.marks, values_at) for a in aggregates_of(condition)}
+    aggregates = aggregated_of(found, aggregates_of(condition), values_at)
     terms = {print_expression(a): a for a in ast.find(without_aggregates(condition), ast.Attribute)}
     kept = np.ones(len(found), dtype=np.bool_)
     for of_match, chosen in _choices(found, sorted(chosen_variables(condition)), budget):

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass, field, replace
 
 from ensue.data.budget import Budget, Large
-from ensue.data.complex_events import ComplexEvents, concatenated
+from ensue.data.complex_events import ComplexEvents, Variables, concatenated, merged_by_end
 from ensue.data.events import EventStream
 from ensue.engines.collected import Collected
 from ensue.engines.deadlines import Deadlines
 from ensue.engines.finishing import finished
 from ensue.engines.opening import Progress, opened
 from ensue.engines.protocol import Engine
+from ensue.engines.row_quota import RowQuota
 from ensue.plan.choice import Choice
 from ensue.plan.mode import Mode
 
@@ -24,6 +26,8 @@ BATCH = 1 << 17
 BATCH_OF_RELATIONS = 1 << 16
 #: With little memory a batch has fewer events, an event for so many bytes of it, but not less than so many.
 _BYTES_AN_EVENT, _FEWEST_EVENTS = 1 << 13, 1 << 12
+#: Where only the first rows are asked for, so many events are looked at by one thread, which stops when it has them.
+_FIRST_EVENTS = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -78,13 +82,48 @@ def evaluate_table(
     budget: Budget | None = None,
     closed: bool = False,
 ) -> ComplexEvents:
-    """What the query reports of the table, in the order of ends; any number of threads gives the same."""
+    """What the query reports of the table, in the order of ends; any number of threads gives the same.
+
+    ORDER BY, and the LIMIT behind it, are left to the caller.
+    """
     work = Work(choice, stream, mode, threads, batch, progress, budget=budget or Budget(), closed=closed)
+    quota = RowQuota.of(choice.checked.query)
+    if quota is None:
+        return _all_rows(work)
+    found = _first_rows(replace(work, mode=Mode.ENUMERATE), quota)
+    return merged_by_end(found) if mode is Mode.UNION else found
+
+
+def _all_rows(work: Work) -> ComplexEvents:
     found = _in_parallel(work)
     if found is not None:
         return found
     parts = work.collected().add_all(evaluate_in_batches(work))
-    return parts.concatenated([] if choice.plan is None else choice.plan.final_marks)
+    return parts.concatenated(_sets(work))
+
+
+def _first_rows(work: Work, quota: RowQuota) -> ComplexEvents:
+    """The rows that a quota takes. One thread looks for them in the first events; if it takes all, others help."""
+    if len(work.stream) <= _FIRST_EVENTS or work.choice.plan is None:
+        return _taken(work, quota)
+    first = replace(work, stream=work.stream.slice(0, _FIRST_EVENTS), closed=False, progress=None)
+    quota_of_first = copy(quota)
+    found = _taken(first, quota_of_first)
+    return found if quota_of_first.full else quota.take(_all_rows(work), work.stream)
+
+
+def _taken(work: Work, quota: RowQuota) -> ComplexEvents:
+    """The rows that a quota takes of a table, and no more of the table than they need."""
+    parts = work.collected()
+    for found in evaluate_in_batches(work):
+        parts.add(quota.take(found, work.stream))
+        if quota.full:
+            break
+    return parts.concatenated(_sets(work))
+
+
+def _sets(work: Work) -> Sequence[Variables]:
+    return [] if work.choice.plan is None else work.choice.plan.final_marks
 
 
 def evaluate_in_batches(work: Work) -> Iterator[ComplexEvents]:

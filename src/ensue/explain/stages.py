@@ -9,13 +9,16 @@ from ensue.automata.automaton_printer import print_automaton, print_determinised
 from ensue.automata.predicates import print_guard
 from ensue.automata.register_moves import slow_moves
 from ensue.errors import EngineError, counted
+from ensue.explain.late_lines import late_lines
 from ensue.explain.timing_lines import timing_lines
-from ensue.explain.window_lines import pair_lines
+from ensue.explain.window_lines import pair_lines, window_lines
 from ensue.language import ast
-from ensue.language.printer import print_expression, print_interval, print_pattern, print_query
+from ensue.language.printer import print_interval, print_pattern, print_query
 from ensue.logic.check import Checked
 from ensue.logic.classify import Fragment, classify
+from ensue.logic.late_events import told_of_late_events
 from ensue.logic.never import warnings_of
+from ensue.logic.partition_keys import key_name
 from ensue.logic.scope import bindings
 from ensue.plan import Plan
 from ensue.plan.choice import Choice
@@ -35,8 +38,14 @@ def explain(choice: Choice, *, verbose: bool = False, more: Mapping[str, list[st
         "warnings": [line for w in warnings_of(checked.query, checked.text) for line in w.splitlines()],
         "variables": _variables(checked.query.pattern),
         "result": _columns(checked),
-        "evaluation": [*_properties(classify(checked.query)), *_keys(choice), *_engine(choice)],
+        "evaluation": [
+            *_properties(classify(checked.query)),
+            f"late          {told_of_late_events(checked.query)}",
+            *_keys(choice),
+            *_engine(choice),
+        ],
     }
+    sections["windows"] = window_lines(choice)
     if plan is not None:
         sections["formula"] = _formulas(choice.steps)
         sections["formula as pairs"] = pair_lines(checked.query.pattern)
@@ -57,7 +66,7 @@ def explain_deterministic(checked: Checked) -> str:
         automaton = deterministic(checked)
     except EngineError as e:
         return section("deterministic", [str(e)])
-    keys = ", ".join(k.attribute for k in checked.query.partition)
+    keys = ", ".join(key_name(k) for k in checked.query.partition)
     sizes = [(automaton.size, "state"), (len(automaton.steps), "transition"), (len(automaton.registers), "register")]
     size = ", ".join(counted(n, what) for n, what in sizes if n) + (f", for each {keys}" if keys else "")
     return section("deterministic", [size, *print_deterministic(automaton)])
@@ -79,12 +88,15 @@ def _engine(choice: Choice) -> list[str]:
     judged = " before they are judged" if plan.related else ""
     slow = slow_moves(plan.automaton) if plan.automaton.registers and not plan.on_one_clock else []
     lines = [f"engine        automaton: {_time(plan, slow)}, plus the size of the matches{judged}"]
+    spans = None if choice.for_rows.plan is None else choice.for_rows.plan.spans
+    if spans is not None:
+        folded = "; ".join(f.text for f in spans.folded) or "nothing"
+        lines.append(f"folded        {folded}: while events come, none of which is kept for {spans.variable}")
     if plan.chooses is not None:
         lines.append(f"choice        {plan.chooses}: at the end of a match, among the best of each start in reach")
     if plan.chooses_judged is not None:
         lines.append(f"choice        {plan.chooses_judged}: at the end of a match, among all that passed")
-    if plan.related:
-        lines.append(f"judged        on whole matches: {'; '.join(map(print_expression, plan.related))}")
+    lines += late_lines(choice)
     if plan.absence is not None:
         absent = " or ".join(map(print_guard, plan.absence.guards))
         lines.append(f"absent        {absent}: looked for after the end of each match")
@@ -120,8 +132,8 @@ def _variables(pattern: ast.Pattern) -> list[str]:
 
 
 def _columns(checked: Checked) -> list[str]:
-    keys = [k.attribute for k in checked.query.partition]
-    return [", ".join([*keys, "start_time", "end_time", *(o.name for o in checked.outputs)])]
+    keys = [key_name(k) for k in checked.query.partition]
+    return [", ".join([*keys, "start_time", "end_time", *(o.name for o in checked.outputs if not o.hidden)])]
 
 
 def _properties(fragment: Fragment) -> list[str]:

@@ -6,6 +6,7 @@ Whatever the cuts between batches, the matches are the same, in the same order.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +14,7 @@ import numpy.typing as npt
 from ensue.automata.build.project import HIDDEN
 from ensue.automata.determinize import MOST_STATES, Determinizer, TooManyStates
 from ensue.data.budget import Budget, Large
-from ensue.data.complex_events import ComplexEvents, concatenated
+from ensue.data.complex_events import ComplexEvents, Piece, concatenated
 from ensue.data.envelope import Parts
 from ensue.data.events import EventStream, one_chunk
 from ensue.kernels import evaluate, stepping
@@ -32,9 +33,12 @@ from ensue.kernels.programs import MoveNotes, Programs
 from ensue.kernels.register_columns import RegisterColumns
 from ensue.kernels.register_data import RegisterData, Spine
 from ensue.kernels.register_programs import RegisterPrograms
+from ensue.kernels.segment_lanes import FoldedColumns
+from ensue.kernels.segments import FoldedEvents
 from ensue.kernels.select import CHOOSE, Choice
 from ensue.kernels.stepping import Batch, Partitions, Reporting, Rules, Stack, State
 from ensue.kernels.value_trees import DEEPEST, LEAST
+from ensue.kernels.window_segments import WindowSegments
 from ensue.language import ast
 from ensue.plan import Plan
 
@@ -72,6 +76,8 @@ class Reader:
         self._timed = plan.on_one_clock or plan.window.ticks(tick) is not None or self.classifier.needs_times
         self._counted = _counted(plan)
         self._idle = np.zeros(0, dtype=np.bool_)  # of each class
+        self._begins = np.zeros(0, dtype=np.bool_)  # of each class: whether a run may start
+        self.folded = None if plan.spans is None else FoldedColumns(plan.spans.folded)
 
     def read(self, events: EventStream, base: int) -> Batch:
         """The events as a batch whose first one has the position `base`."""
@@ -80,6 +86,9 @@ class Reader:
         times = events.times if self._timed else _NOTHING
         types = one_chunk(events.types)
         codes, class_of = self.classifier.classify(events.table, types, keys, events.predicate_bits, times)
+        if self.folded is not None and self.keys.attributes and keys is None:
+            keys = self._encode(events, None)
+        folded = self._folded(events, class_of[codes], keys)
         busy = None if self._counted else self._busy(codes, class_of, times, base)
         kept = None
         if busy is not None:
@@ -92,7 +101,17 @@ class Reader:
             keys = self._encode(events, None) if self.keys.attributes and keys is None else keys
         keys = _NOTHING if keys is None else keys
         columns = self.columns.of(events, kept) if self._remembers else None
-        return Batch(read_only(classes), read_only(keys), read_only(times), read_only(positions), base, columns)
+        return Batch(read_only(classes), read_only(keys), read_only(times), read_only(positions), base, columns, folded)
+
+    def _folded(self, events: EventStream, classes: Classes, keys: Positions | None) -> FoldedEvents | None:
+        """All events, as far as they are folded over windows."""
+        if self.folded is None:
+            return None
+        new = self.classifier.words[len(self._begins) :]
+        self._begins = np.append(self._begins, [self._determinizer.begins(word) for word in new]).astype(np.bool_)
+        numbers, known = self.folded.of(events)
+        partitions = _NOTHING if keys is None else keys
+        return FoldedEvents(read_only(numbers), read_only(known), read_only(partitions), self._begins[classes])
 
     def read_again(self, most: int) -> tuple[Reader, Batch] | None:
         """The first of the events that were read last, by a reader of the plan with registers; None if it cannot."""
@@ -178,6 +197,10 @@ class Evaluator:
         together = delivery.together or plan.chooses is not None
         self._output = OutputBuffer(self.progress, self._holder, together=together)
         self._forecast = Forecast(delivery, self._holder)
+        self.windows: WindowSegments | None = None
+        if plan.spans is not None and reader.folded is not None:
+            holder = delivery.budget.holder()
+            self.windows = WindowSegments(plan.spans, reader.folded, share, self.rules.share_mask, holder)
         self._paths = np.zeros((0, 2))  # where matches are counted
         self._made_for = (tick, share, shares)
 
@@ -220,6 +243,8 @@ class Evaluator:
         self.began_empty = not self.arena.used[USED]
         self._forecast.begin()
         batch = batch._replace(report_from=report_from)
+        if self.windows is not None:
+            self.windows.begin(batch.folded, batch.base, len(self.partitions.configuration))
         given = 0
         while True:
             status = self.advance(batch)
@@ -232,12 +257,26 @@ class Evaluator:
             piece = self._output.renewed(expected)
             if piece is not None:
                 given += piece.nbytes
-                yield ComplexEvents((piece,), self.plan.marks)
+                yield self._events_of(piece)
         if len(batch.times):
             self.latest = int(batch.times[-1])
         last = self._output.taken()
         if len(last.start):
-            yield ComplexEvents((last,), self.plan.marks)
+            yield self._events_of(last)
+        if self.windows is not None and self.windows.finish():
+            self.collect(batch.base + len(batch.folded.begins))
+            self.windows.keep_begun(self.begun())
+
+    def _events_of(self, piece: Piece) -> ComplexEvents:
+        if self.windows is None or self.plan.spans is None:
+            return ComplexEvents((piece,), self.plan.marks)
+        computed = replace(piece, computed=self.windows.over(piece))
+        return ComplexEvents((computed,), self.plan.marks, self.plan.spans.variable)
+
+    def begun(self) -> Positions:
+        """The positions of the events in the match structure, in stream order; of windows, where they begin."""
+        nodes = self.arena.node[: int(self.arena.used[USED])]
+        return np.unique(nodes[nodes[:, EVENT] >= 0, EVENT] >> MARK_BITS)
 
     def advance(self, batch: Batch, counts: Counts | None = None) -> int:
         """Goes on until the batch is done, or something is missing that `provide` makes."""
@@ -259,7 +298,7 @@ class Evaluator:
             counts = counts._replace(paths=self._paths)
         status: int = evaluate.advance(
             self.programs.tables(),
-            batch._replace(columns=None),  # they are part of what is remembered
+            batch._replace(columns=None, folded=None),  # they are part of what is remembered, or not for this kernel
             self.rules,
             State(self.arena, self.partitions, self._scratch, self.progress, self._stack, self._output.arrays),
             True if self._memory is None else None,
@@ -359,7 +398,10 @@ class Evaluator:
         return found
 
     def keep(self, kept: Positions) -> None:
-        """Keeps only these partitions, numbered anew in this order."""
+        """Keeps only these partitions, numbered anew in this order; nothing was pushed since `busy` was asked."""
+        if self.windows is not None:
+            self.windows.keep_begun(self.begun())
+            self.windows.keep_partitions(kept)
         self.partitions = Partitions(*(part[kept] for part in self.partitions))
         self._hold_partitions()
 
@@ -520,10 +562,7 @@ class Runner:
     def referenced(self) -> Positions:
         """The positions of the events that matches of later batches can still speak of, in stream order."""
         self.evaluator.collect(self.position)
-        used = int(self.evaluator.arena.used[USED])
-        nodes = self.evaluator.arena.node[:used]
-        events = nodes[nodes[:, EVENT] >= 0, EVENT]
-        return np.unique(events >> MARK_BITS)
+        return self.evaluator.begun()
 
     def save(self) -> Parts:
         """The state between two batches; `load` goes on from it exactly."""

@@ -267,6 +267,10 @@ class AtTimeZone(Expression):
     zone: str
 
 
+#: The name of `count(DISTINCT e)`, which no text of a query can have.
+COUNT_DISTINCT = "count distinct"
+
+
 @dataclass(frozen=True)
 class Call(Expression):
     """A function, a look-back `PREV(x.a, k)` or an aggregate. The name is in lower case.
@@ -277,6 +281,11 @@ class Call(Expression):
     function: str
     arguments: tuple[Expression, ...]
     own: Own | None = None
+
+    @property
+    def shown(self) -> str:
+        """The name of the function as messages show it."""
+        return "count(DISTINCT)" if self.function == COUNT_DISTINCT else self.function
 
 
 @dataclass(frozen=True)
@@ -480,9 +489,30 @@ class Item(Node):
     alias: str | None = None
 
 
+class Per(StrEnum):
+    """Of what `LIMIT n` takes `n` rows; the whole result is what a query says without PER."""
+
+    RESULT = "RESULT"
+    END = "END"
+    PARTITION = "PARTITION"
+
+
+@dataclass(frozen=True)
+class SortKey(Node):
+    """`e DESC NULLS FIRST`. Without a word about NULLs they count as the greatest value."""
+
+    expression: Expression
+    descending: bool = False
+    nulls_first: bool = False
+
+
 @dataclass(frozen=True)
 class PartitionKey(Node):
+    """`k`, or a computed key: then `attribute` names the column of its values, and is made up from its text."""
+
     attribute: str
+    expression: Expression | None = None
+    alias: str | None = None
 
 
 @dataclass(frozen=True)
@@ -496,6 +526,9 @@ class Query(Node):
     partition: tuple[PartitionKey, ...] = ()
     consume: Consume = Consume.NONE
     limit: int | None = None
+    per: Per = Per.RESULT
+    order: tuple[SortKey, ...] = ()
+    expect: Pattern | None = None  # what the user says of the stream; it changes no result
     #: The spans of parts that are not nodes: "items", "stream 0", "LIMIT".
     places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
 

@@ -23,6 +23,7 @@ from typing import TypeAlias
 from ensue.language import ast
 from ensue.language.parser import parse_interval, parse_query
 from ensue.language.printer import print_query
+from ensue.language.query_rules import partition_key
 
 Value: TypeAlias = "Expr | Variable | bool | int | float | str | None"
 
@@ -155,6 +156,14 @@ class Expr:
     def __iter__(self) -> Iterator[Expr]:
         raise TypeError("an expression cannot be iterated over: x.tags[1] is the first element of a list")
 
+    def ascending(self, *, nulls_first: bool = False) -> ast.SortKey:
+        """`e NULLS FIRST` in ORDER BY"""
+        return ast.SortKey(self.node, False, nulls_first)
+
+    def descending(self, *, nulls_first: bool = True) -> ast.SortKey:
+        """`e DESC` in ORDER BY; NULL is the greatest value, unless `nulls_first` is False"""
+        return ast.SortKey(self.node, True, nulls_first)
+
     def named(self, alias: str) -> ast.Item:
         """The expression as an item of SELECT with a name."""
         return ast.Item(self.node, alias)
@@ -224,6 +233,11 @@ def call(function: str, *arguments: Value) -> Expr:
     return Expr(ast.Call(function.lower(), tuple(map(_node, arguments))))
 
 
+def count_distinct(value: Value) -> Expr:
+    """`count(DISTINCT x.v)`: how many different values the events of a set have."""
+    return Expr(ast.Call(ast.COUNT_DISTINCT, (_node(value),)))
+
+
 def case(*branches: tuple[Value, Value], of: Value = None, otherwise: Value = None) -> Expr:
     """`CASE WHEN c THEN r ... ELSE o END` of the pairs `(c, r)`; `of=e` makes `CASE e WHEN v THEN r ...`."""
     if not branches:
@@ -231,6 +245,13 @@ def case(*branches: tuple[Value, Value], of: Value = None, otherwise: Value = No
     parts = tuple(_node(value) for branch in branches for value in branch)
     operand = None if of is None else _node(of)
     return Expr(ast.Case(operand, parts, None if otherwise is None else _node(otherwise)))
+
+
+def _key(key: str | Expr | ast.Item) -> ast.PartitionKey:
+    if isinstance(key, str):
+        return ast.PartitionKey(key)
+    e, alias = (key.expression, key.alias) if isinstance(key, ast.Item) else (key.node, None)
+    return partition_key(e, alias, ast.NOWHERE)
 
 
 def _node(value: Value) -> ast.Expression:
@@ -439,9 +460,12 @@ class Select:
     streams: tuple[str, ...] = ()
     pattern: Pat | Windows | None = None
     selector: ast.Selector = ast.Selector.ALL
-    keys: tuple[str, ...] = ()
+    keys: tuple[str | Expr | ast.Item, ...] = ()
     policy: ast.Consume = ast.Consume.NONE
     most: int | None = None
+    per: ast.Per = ast.Per.RESULT
+    order: tuple[ast.SortKey, ...] = ()
+    expected: Pat | None = None
 
     def from_(self, *streams: str) -> Select:
         """`FROM s, t`"""
@@ -455,17 +479,26 @@ class Select:
         """The selector after SELECT, such as `NEXT`."""
         return dataclasses.replace(self, selector=ast.Selector(selector.upper()))
 
-    def partition_by(self, *attributes: str) -> Select:
-        """`PARTITION BY k, l`"""
-        return dataclasses.replace(self, keys=attributes)
+    def partition_by(self, *keys: str | Expr | ast.Item) -> Select:
+        """`PARTITION BY k, date(time) AS day`: attributes, or expressions over them, which may be `named`."""
+        return dataclasses.replace(self, keys=keys)
 
     def consume_by(self, policy: str) -> Select:
         """`CONSUME BY`: `ANY`, `PARTITION` or `NONE`."""
         return dataclasses.replace(self, policy=ast.Consume(policy.upper()))
 
-    def limit(self, most: int) -> Select:
-        """`LIMIT n`"""
-        return dataclasses.replace(self, most=most)
+    def order_by(self, *keys: Expr | ast.SortKey) -> Select:
+        """`ORDER BY e, f DESC`, as `order_by(x.v, y.v.descending())`; `attribute("n")` names a column of the result."""
+        made = (k if isinstance(k, ast.SortKey) else ast.SortKey(k.node) for k in keys)
+        return dataclasses.replace(self, order=tuple(made))
+
+    def limit(self, most: int, *, per: str = "result") -> Select:
+        """`LIMIT n`, and with `per="end"` or `per="partition"` the other forms"""
+        return dataclasses.replace(self, most=most, per=ast.Per(per.upper()))
+
+    def expecting(self, pattern: Pat) -> Select:
+        """`EXPECT (p)`: every beginning of the stream is one of a stream that `p` spans"""
+        return dataclasses.replace(self, expected=pattern)
 
     def build(self) -> ast.Query:
         """Returns the AST, printed and parsed once, so that every node has a span in a readable text."""
@@ -476,9 +509,12 @@ class Select:
             streams=self.streams,
             pattern=self.pattern.node,
             selector=self.selector,
-            partition=tuple(map(ast.PartitionKey, self.keys)),
+            partition=tuple(map(_key, self.keys)),
             consume=self.policy,
             limit=self.most,
+            per=self.per,
+            order=self.order,
+            expect=None if self.expected is None else self.expected.node,
         )
         return parse_query(print_query(query))
 

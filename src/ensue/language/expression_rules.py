@@ -106,6 +106,12 @@ class ExpressionRules(Transformer_NonRecursive):  # type: ignore[type-arg]
             return ast.Binary("%", *given, span=span_of(meta))
         return ast.Call(function.lower(), given, span=span_of(meta))
 
+    def distinct(self, meta: Meta, function: Token, word: Token, argument: ast.Expression) -> ast.Expression:
+        if function.lower() != "count":
+            hint = "DISTINCT goes with count, as in count(DISTINCT x.v); a name is written `distinct`"
+            raise Refused(f"{function.lower()} takes no DISTINCT", token_span(word), hint)
+        return ast.Call(ast.COUNT_DISTINCT, (argument,), span=span_of(meta))
+
     def case(self, meta: Meta, _case: Token, *parts: Anything) -> ast.Expression:
         operand = parts[0] if isinstance(parts[0], ast.Expression) else None
         branches = [p for p in parts if isinstance(p, tuple) and len(p) == 2]

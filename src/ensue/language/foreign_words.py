@@ -15,7 +15,7 @@ _STREAMS = frozenset(("FROM",))
 _PATTERN = frozenset(("WHERE",))
 _CONDITION = frozenset(("SELECT", "FILTER"))
 _TIME = frozenset(("WITHIN",))
-_EVERYWHERE = frozenset(("", "SELECT", "FROM", "WHERE", "FILTER", "WITHIN", "PARTITION", "CONSUME", "LIMIT"))
+_EVERYWHERE = frozenset(("", "SELECT", "FROM", "WHERE", "FILTER", "WITHIN", "PARTITION", "CONSUME", "ORDER", "LIMIT"))
 
 _COMMENT = "comments are written -- to the end of the line, or /* ... */"
 _PARAMETER = "a parameter has a name: write $least, and hand over params={'least': 3}"
@@ -66,6 +66,7 @@ _RULES: tuple[_Rule, ...] = (
         ),
         (r"¶OFFSET\b", "LIMIT takes one number"),
         (r"¶(?:FETCH|TOP)\b", "write LIMIT 5"),
+        (r"\bORDER\s+¶\w", "write ORDER BY x.v"),
         (r"^¶(?:EXPLAIN|DESCRIBE)\b", "write query.explain() in Python, or ensue explain in a shell"),
         (r"^¶(?:INSERT|CREATE|WITH|PATTERN|SEQ|EVERY|ON)\b", _SELECT_FIRST),
     ),
@@ -182,7 +183,7 @@ _RULES: tuple[_Rule, ...] = (
         (r"¶EVENTS\b", "a window has a time or a number of events: write both, WITHIN 5 min WITHIN 10 EVENTS"),
     ),
     *_rules(
-        frozenset(("PARTITION",)),
+        frozenset(("PARTITION", "ORDER")),
         (r"¶(?:\?|:\w|@|\{)", _PARAMETER),
     ),
     *_rules(
@@ -196,7 +197,10 @@ _OTHERWISE: tuple[_Rule, ...] = (
     *_rules(_EVERYWHERE, (r"^¶", _SELECT_FIRST)),
     *_rules(
         _PATTERN,
-        (r"([A-Z]\w*)\s+¶(?!ORDER\b)([a-z_]\w*)", r"write \1 AS \2 to name the event, \1 ; \2 for one after the other"),
+        (
+            r"([A-Z]\w*)\s+¶(?!ORDER\b)([a-z_]\w*)",
+            r"write \1 AS \2 to name the event, \1 ; \2 for one after the other",
+        ),
         (r"[\w`)](?:[+?]|:\+|\})?\s+¶(?!ORDER\b)[\w`(]", _SEQUENCE),
     ),
 )

@@ -49,12 +49,23 @@ def print_query(query: ast.Query) -> str:
         *reversed(suffixes),
     ]
     if query.partition:
-        lines.append(f"PARTITION BY {', '.join(print_name(k.attribute) for k in query.partition)}")
+        lines.append(f"PARTITION BY {', '.join(map(_key, query.partition))}")
     if query.consume is not ast.Consume.NONE:
         lines.append(f"CONSUME BY {query.consume}")
+    if query.order:
+        lines.append(f"ORDER BY {', '.join(map(print_sort_key, query.order))}")
     if query.limit is not None:
-        lines.append(f"LIMIT {query.limit}")
+        per = "" if query.per is ast.Per.RESULT else f" PER {query.per}"
+        lines.append(f"LIMIT {query.limit}{per}")
+    if query.expect is not None:
+        lines.append(f"EXPECT ({print_pattern(query.expect)})")
     return "\n".join(lines)
+
+
+def print_sort_key(key: ast.SortKey) -> str:
+    direction = " DESC" if key.descending else ""
+    nulls = "" if key.nulls_first == key.descending else f" NULLS {'FIRST' if key.nulls_first else 'LAST'}"
+    return f"{print_expression(key.expression)}{direction}{nulls}"
 
 
 def _windows(p: ast.SpanOf) -> str:
@@ -74,6 +85,11 @@ def _pair(p: ast.Pattern) -> str:
         return f"(IS {print_pattern(p)})"
     past = "()" if p.past is None else _at(p.past, _UNLESS)
     return f"(AFTER {past} IS {print_pattern(p.body)})"
+
+
+def _key(key: ast.PartitionKey) -> str:
+    text = print_name(key.attribute) if key.expression is None else print_expression(key.expression)
+    return text if key.alias is None else f"{text} AS {print_name(key.alias)}"
 
 
 def _item(item: ast.Item) -> str:
@@ -253,6 +269,8 @@ def _expression(e: ast.Expression) -> tuple[str, int]:
             return f"{_read_from(e.of)}[{print_expression(e.index)}]", _E_VALUE
         case ast.Each():
             return f"{print_name(e.variable)}[{print_expression(e.condition)}]", _E_VALUE
+        case ast.Call(function=ast.COUNT_DISTINCT):
+            return f"count(DISTINCT {print_expression(e.arguments[0])})", _E_VALUE
         case ast.Call():
             return f"{e.function}({', '.join(map(print_expression, e.arguments))})", _E_VALUE
         case ast.Running():

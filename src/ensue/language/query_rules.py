@@ -9,7 +9,16 @@ from lark.tree import Meta
 
 from ensue.errors import Span, did_you_mean, listed
 from ensue.language import ast
+from ensue.language.expression_rules import over_attributes
+from ensue.language.printer import print_expression
 from ensue.language.rule_support import Refused, span_of, token_span, unquoted, whole_number
+
+
+def partition_key(e: ast.Expression, alias: str | None, span: Span) -> ast.PartitionKey:
+    """The key with this expression over bare attributes."""
+    if isinstance(e, ast.Name):
+        return ast.PartitionKey(e.name, alias=alias, span=span)
+    return ast.PartitionKey(f"\0{print_expression(e)}", e, alias, span=span)
 
 
 @v_args(inline=True, meta=True)
@@ -33,14 +42,18 @@ class QueryRules(Transformer_NonRecursive):  # type: ignore[type-arg]
             found[name] = value
             for kind, suffix in suffixes:
                 pattern = kind(pattern, suffix, span=pattern.span.join(suffix.span))
+        limit, per = found.get("LIMIT", (None, ast.Per.RESULT))
         return ast.Query(
             items=items,
             streams=tuple(name for name, _ in streams),
             pattern=pattern,
             selector=selector,
-            partition=tuple(ast.PartitionKey(n, span=s) for n, s in found.get("PARTITION BY", ())),
+            partition=found.get("PARTITION BY", ()),
             consume=found.get("CONSUME BY", ast.Consume.NONE),
-            limit=found.get("LIMIT"),
+            limit=limit,
+            per=per,
+            order=found.get("ORDER BY", ()),
+            expect=found.get("EXPECT"),
             places=places,
             span=span_of(meta),
         )
@@ -60,8 +73,11 @@ class QueryRules(Transformer_NonRecursive):  # type: ignore[type-arg]
     def names(self, _meta: Meta, *names: tuple[str, Span]) -> tuple[tuple[str, Span], ...]:
         return names
 
-    def partition(self, meta: Meta, _p: Token, _by: Token, names: Anything) -> Anything:
-        return "PARTITION BY", span_of(meta), names, ()
+    def partition(self, meta: Meta, _p: Token, _by: Token, *keys: ast.PartitionKey) -> Anything:
+        return "PARTITION BY", span_of(meta), keys, ()
+
+    def partition_key(self, meta: Meta, expression: ast.Expression, *alias: Anything) -> ast.PartitionKey:
+        return partition_key(over_attributes(expression), alias[1][0] if alias else None, span_of(meta))
 
     def consume(self, meta: Meta, _c: Token, _by: Token, policy: Token) -> Anything:
         policies = [p.value for p in ast.Consume]
@@ -70,8 +86,24 @@ class QueryRules(Transformer_NonRecursive):  # type: ignore[type-arg]
             raise Refused(f"unknown consumption policy '{policy}'", token_span(policy), hint)
         return "CONSUME BY", span_of(meta), ast.Consume(policy.upper()), ()
 
-    def limit(self, meta: Meta, _l: Token, count: Token) -> Anything:
-        return "LIMIT", span_of(meta), whole_number(count), ()
+    def limit(self, meta: Meta, _l: Token, count: Token, *per: Token) -> Anything:
+        of = ast.Per(per[1].upper()) if per else ast.Per.RESULT
+        return "LIMIT", span_of(meta), (whole_number(count), of), ()
+
+    def order(self, meta: Meta, _o: Token, _by: Token, *keys: ast.SortKey) -> Anything:
+        return "ORDER BY", span_of(meta), keys, ()
+
+    def sort_key(self, meta: Meta, expression: ast.Expression, *words: Token) -> ast.SortKey:
+        descending = any(w.type == "DESC" for w in words)
+        nulls_first = descending  # NULL is the greatest value
+        if len(words) > 1 and words[-2].type == "NULLS":
+            if words[-1].upper() not in ("FIRST", "LAST"):
+                raise Refused(f"NULLS come FIRST or LAST, not '{words[-1]}'", token_span(words[-1]))
+            nulls_first = words[-1].upper() == "FIRST"
+        return ast.SortKey(expression, descending, nulls_first, span=span_of(meta))
+
+    def expect(self, meta: Meta, _e: Token, pattern: ast.Pattern) -> Anything:
+        return "EXPECT", span_of(meta), pattern, ()
 
     def late_filter(self, _meta: Meta, clause: Anything, _f: Token, condition: ast.Expression) -> Anything:
         name, span, value, suffixes = clause

@@ -84,8 +84,12 @@ def clause_at(parser: Lark, text: str, start: int) -> str:
     """The clause in which this place of the text is, by its first keyword; none before SELECT."""
     clause = ""
     around: list[str] = []
+    before = ""
     for token in _tokens(parser, text[:start]):
+        word, before = before, token.type
         match token.type:
+            case "BY" if word == "ORDER":
+                clause = word
             case "LPAR" | "LSQB":
                 around.append(clause)
                 clause = "WITHIN" if token.type == "LSQB" and clause == "WHERE" else clause
@@ -164,7 +168,10 @@ def _clause_from(tokens: Sequence[Token], k: int) -> str | None:
     if kind in ("SELECT", "FROM", "WHERE", "FILTER", "WITHIN", "LIMIT"):
         return kind
     following = tokens[k + 1].type if k + 1 < len(tokens) else ""
-    return kind if kind in ("PARTITION", "CONSUME") and following == "BY" else None
+    begins = (kind in ("PARTITION", "CONSUME", "ORDER") and following == "BY") or (
+        kind == "EXPECT" and following == "LPAR"
+    )
+    return kind if begins else None
 
 
 def _opened(token: Token) -> int:

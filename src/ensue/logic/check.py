@@ -6,16 +6,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ensue.data.schema import Schema
-from ensue.errors import Problem, ProblemKind, QueryError, Span, did_you_mean, listed
+from ensue.errors import Problem, QueryError, Span
 from ensue.language import ast
 from ensue.language.position_logic import FromTo
 from ensue.language.printer import print_expression, print_interval
 from ensue.logic.check_filters import ITEMS, aggregate_problems, expression_problems, problem, scope_problems, unknown
 from ensue.logic.first import NoFirst, first
 from ensue.logic.outputs import Output, outputs
+from ensue.logic.partition_keys import key_name, key_problems, with_key_types
 from ensue.logic.paths import field_names
 from ensue.logic.position_check import position_problems
 from ensue.logic.scope import Bindings, bindings, free, is_aggregate
+from ensue.logic.sort_columns import SortColumn, sort_expression, sort_problems, unordered, with_sort_columns
 from ensue.logic.types import Typing
 
 
@@ -27,6 +29,7 @@ class Checked:
     query: ast.Query
     outputs: tuple[Output, ...]
     schema: Schema | None
+    order: tuple[SortColumn, ...] = ()
 
 
 def check(query: ast.Query, text: str, schema: Schema | None = None) -> Checked:
@@ -49,34 +52,47 @@ def check(query: ast.Query, text: str, schema: Schema | None = None) -> Checked:
     """
     typing = Typing(schema, bindings(query.pattern))
     problems = [
-        *_shape_problems(query),
+        *_shape_problems(query.pattern),
         *scope_problems(query.pattern),
         *_item_problems(query),
         *_clause_problems(query, schema),
     ]
-    for node in ast.walk(query.pattern):
-        if isinstance(node, ast.Filter | ast.Satisfying):
-            typing.condition(node.condition)
+    _type_conditions(query.pattern, typing)
     for item in query.items or ():
         if not isinstance(item.expression, ast.Name):
             typing.infer(item.expression)
     columns = outputs(query, Typing(schema))
-    problems += [*typing.problems, *_duplicate_columns(query, columns)]
+    if query.expect is not None:
+        problems += _expectation_problems(query.expect, schema)
+    order: tuple[SortColumn, ...] = ()
+    wrong = list(_order_problems(query, columns))
+    if not wrong:
+        columns, order = with_sort_columns(query, columns, typing)
+        wrong = list(unordered(query, order, columns))
+    problems += [*wrong, *typing.problems, *_duplicate_columns(query, columns)]
     if problems:
         raise QueryError(text, list(dict.fromkeys(problems)))
-    return Checked(text, query, columns, schema)
+    known = None if schema is None else with_key_types(query, schema)
+    return Checked(text, query, columns, known, order)
+
+
+def _type_conditions(p: ast.Pattern, typing: Typing) -> None:
+    for node in ast.walk(p):
+        if isinstance(node, ast.Filter | ast.Satisfying):
+            typing.condition(node.condition)
 
 
 # ---------------------------------------------------------------- shape: `?`, intervals, projections, selectors
 
 
-def _shape_problems(query: ast.Query) -> Iterator[Problem]:
-    yield from _optional_problems(query.pattern)
-    yield from _absence_problems(query.pattern)
-    yield from _next_problems(query.pattern)
-    yield from _past_problems(query.pattern)
-    yield from position_problems(query.pattern)
-    for node in ast.walk(query.pattern):
+def _shape_problems(pattern: ast.Pattern, *, of_stream: bool = False) -> Iterator[Problem]:
+    """The problems of a pattern; one `of_stream` says what a whole stream is, so it may have no event."""
+    yield from _optional_problems(pattern, _alternatives(pattern) if of_stream else [])
+    yield from _absence_problems(pattern)
+    yield from _next_problems(pattern)
+    yield from _past_problems(pattern)
+    yield from position_problems(pattern)
+    for node in ast.walk(pattern):
         match node:
             case ast.Interval() if node.is_empty():
                 yield problem(node, f"the interval {print_interval(node)} contains no time difference")
@@ -157,11 +173,11 @@ def _named(p: ast.Pattern) -> str:
     return type(p).__name__.upper()
 
 
-def _optional_problems(root: ast.Pattern) -> Iterator[Problem]:
+def _optional_problems(root: ast.Pattern, allowed: list[ast.Pattern]) -> Iterator[Problem]:
     def sided(p: ast.Node) -> tuple[ast.Node, ...]:
         return (p.left, p.right) if isinstance(p, ast.Sequence | ast.NotBetween) else ()
 
-    placed = {id(side) for p in ast.walk(root) for side in sided(p)}
+    placed = {id(side) for p in ast.walk(root) for side in sided(p)} | set(map(id, allowed))
     placed |= {id(p.past) for p in ast.find(root, ast.After)}
     # A window has one event or more: SPAN takes of `p*` what has some.
     placed |= {id(side) for p in ast.find(root, ast.SpanOf) for side in _alternatives(p.body)}
@@ -232,20 +248,7 @@ def _per_match_problems(e: ast.Expression, known: Bindings) -> Iterator[Problem]
 
 
 def _clause_problems(query: ast.Query, schema: Schema | None) -> Iterator[Problem]:
-    for i, key in enumerate(query.partition):
-        if key.attribute in [k.attribute for k in query.partition[:i]]:
-            yield problem(key, f"the attribute '{key.attribute}' appears twice in PARTITION BY")
-        if key.attribute in ("start_time", "end_time"):
-            message = f"the result has a column '{key.attribute}' of its own, so it cannot be a partition column"
-            yield problem(key, message, "rename the column of the events")
-        if schema is None:
-            continue
-        found = schema.attributes.get(key.attribute)
-        if found is None:
-            hint = did_you_mean(key.attribute, schema.attributes) or f"the attributes are {listed(schema.attributes)}"
-            yield problem(key, f"unknown attribute '{key.attribute}'", hint, name=True)
-        elif found.kind.nested:
-            yield Problem(ProblemKind.TYPE, f"cannot partition by '{key.attribute}' of type {found}", key.span)
+    yield from key_problems(query, schema, bindings(query.pattern))
     for i, stream in enumerate(query.streams):
         if stream in query.streams[:i]:
             where = query.places.get(f"stream {i}", query.span)
@@ -255,8 +258,30 @@ def _clause_problems(query: ast.Query, schema: Schema | None) -> Iterator[Proble
         yield problem(where, "LIMIT 0 reports nothing", "leave LIMIT out for all complex events")
 
 
+def _order_problems(query: ast.Query, columns: tuple[Output, ...]) -> Iterator[Problem]:
+    known = bindings(query.pattern)
+    for key in query.order:
+        e = sort_expression(key, query, columns)
+        if e is not None and not isinstance(e, ast.Name):
+            yield from _per_match_problems(e, known)
+    yield from sort_problems(query, columns)
+
+
+def _expectation_problems(expected: ast.Pattern, schema: Schema | None) -> Iterator[Problem]:
+    """EXPECT takes a pattern of its own: it knows no variables of the query's."""
+    yield from _shape_problems(expected, of_stream=True)
+    yield from scope_problems(expected)
+    for node in ast.walk(expected):
+        if isinstance(node, ast.NotAfter | ast.NotBefore):
+            message = "EXPECT says which events come one after another, and an absence with a deadline is about time"
+            yield problem(node, message, "leave it out: what must not lie between two events is p ; NOT q ; r")
+    typing = Typing(schema, bindings(expected))
+    _type_conditions(expected, typing)
+    yield from typing.problems
+
+
 def _duplicate_columns(query: ast.Query, columns: tuple[Output, ...]) -> Iterator[Problem]:
-    users: dict[str, str] = {k.attribute: "the partition column" for k in query.partition}
+    users: dict[str, str] = {key_name(k): "the partition column" for k in query.partition}
     users |= {"start_time": "the column of the start time", "end_time": "the column of the end time"}
     for column in columns:
         if column.name and column.name in users:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
 from ensue.errors import Problem, ProblemKind, Span, did_you_mean, listed
@@ -236,7 +237,7 @@ def expression_problems(e: ast.Expression, place: str) -> Iterator[Problem]:
             yield from _look_back_problems(e)
         case ast.Call() if is_aggregate(e) and place == EACH:
             hint = "write y.v > avg(y.v), which must hold for every event of y"
-            yield problem(e, f"the aggregate {e.function} cannot be in x[...]", hint)
+            yield problem(e, f"the aggregate {e.shown} cannot be in x[...]", hint)
             return
         case ast.Call(function="collect") if place == FILTER:
             yield problem(e, "collect gives a list, so it is allowed only in SELECT")
@@ -268,8 +269,9 @@ def aggregate_problems(e: ast.Call, known: Bindings) -> Iterator[Problem]:
             yield unknown(argument, argument.name, list(known))
             return
         if e.function != "count":
-            hint = f"write {e.function}({argument.name}.attribute)"
-            yield problem(e, f"{e.function} takes an attribute, not the whole variable '{argument.name}'", hint)
+            attribute = ast.Attribute(argument.name, "attribute")
+            hint = f"write {print_expression(replace(e, arguments=(attribute,)))}"
+            yield problem(e, f"{e.shown} takes an attribute, not the whole variable '{argument.name}'", hint)
             return
         used = {argument.name}
     else:
@@ -285,4 +287,4 @@ def aggregate_problems(e: ast.Call, known: Bindings) -> Iterator[Problem]:
     elif len(sets) > 1:
         yield problem(e, f"an aggregate runs over one set of events, not over {listed(sets)}")
     elif not used and not attribute_variables(argument):
-        yield problem(e, f"{e.function} needs an attribute of a variable to aggregate")
+        yield problem(e, f"{e.shown} needs an attribute of a variable to aggregate")

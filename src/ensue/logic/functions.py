@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ensue.data.schema import BOOLEAN, FLOAT, INTEGER, STRING, Kind, ValueType
+from ensue.language.ast import COUNT_DISTINCT
 
 ANY_KIND = frozenset(Kind)
 NUMBER = frozenset((Kind.INTEGER, Kind.FLOAT, Kind.NULL))
@@ -189,6 +190,11 @@ FUNCTIONS: dict[str, Function] = {
 }
 
 #: Aggregates over a set of events, for the items of SELECT.
-AGGREGATES = ("count", "sum", "avg", "min", "max", "first", "last", "collect")
+AGGREGATES = (
+    *("count", "sum", "avg", "min", "max", "median", "stddev"),
+    *("first", "last", "collect", COUNT_DISTINCT),
+)
+#: Aggregates of numbers alone.
+OF_NUMBERS = ("sum", "avg", "median", "stddev")
 #: Names with a special form: the look-back, and the literal timestamp('2024-01-31 12:00').
 SPECIAL = ("prev", "timestamp")

@@ -30,6 +30,9 @@ def advice_for(query: ast.Query, engine: str = "auto", *, on_spark: bool = False
             Large.TASK: ["more tasks: set spark.sql.shuffle.partitions higher"],
             Large.PARTS: [_other_engine(engine), _keys(query), "fewer events at a time"],
             Large.TABLE: [None if on_spark else _FEWER_ROWS, _shown(query)],
+            Large.ANSWER: ["a shorter keep=", _shown(query)],
+            Large.UNSETTLED: ["a watermark that is closer: a shorter delay=, or advance() more often"],
+            Large.TOLD: [_window(query), "slack=, so that matches are told when fewer events can change them"],
             Large.PROGRAMS: ["fewer rounds in {n,m}, or a simpler pattern inside it"],
         }
         return [text for text in given[what] if text is not None]
@@ -45,7 +48,7 @@ def _window(query: ast.Query) -> str:
 
 
 def _limit(query: ast.Query) -> str | None:
-    return "LIMIT 10, for at most ten matches at each end" if query.limit is None else None
+    return "LIMIT 10 PER END, for at most ten matches at each end" if query.limit is None else None
 
 
 def _selector(query: ast.Query) -> str | None:

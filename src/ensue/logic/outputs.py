@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ensue.data.schema import ValueType
 from ensue.errors import Span
 from ensue.language import ast
+from ensue.logic.partition_keys import attributes_of
 from ensue.logic.paths import field_names
 from ensue.logic.scope import attribute_variables, bindings
 from ensue.logic.types import Typing
@@ -14,12 +15,16 @@ from ensue.logic.types import Typing
 
 @dataclass(frozen=True)
 class Output:
-    """One result column. A whole variable has an `ast.Name` as its expression and no type of its own."""
+    """One result column. A whole variable has an `ast.Name` as its expression and no type of its own.
+
+    A hidden one only sorts the rows.
+    """
 
     name: str
     expression: ast.Expression
     type: ValueType | None
     span: Span
+    hidden: bool = False
 
     @property
     def whole(self) -> str | None:
@@ -59,9 +64,10 @@ def attributes_used(query: ast.Query) -> frozenset[str] | None:
     """The attributes that a query uses; None if it returns whole events, which have all attributes."""
     if query.items is None or any(isinstance(i.expression, ast.Name) for i in query.items):
         return None
-    conditions = [f.condition for f in ast.walk(query.pattern) if isinstance(f, ast.Filter | ast.Satisfying)]
-    used = {k.attribute for k in query.partition}
-    for e in [*conditions, *(i.expression for i in query.items)]:
+    parts = [query.pattern, *([] if query.expect is None else [query.expect])]
+    conditions = [f.condition for p in parts for f in ast.walk(p) if isinstance(f, ast.Filter | ast.Satisfying)]
+    used = set[str]().union(*map(attributes_of, query.partition))
+    for e in [*conditions, *(i.expression for i in query.items), *(k.expression for k in query.order)]:
         used |= {n.name for n in ast.find(e, ast.Attribute)}
     for e in conditions:
         used |= {n.name for n in ast.walk(e) if isinstance(n, ast.Name | ast.LastOf)}

@@ -25,7 +25,7 @@ from ensue.errors import Problem, ProblemKind, did_you_mean, listed
 from ensue.language import ast
 from ensue.language.printer import print_expression, print_name
 from ensue.logic.cast_types import can_be_cast, has_zone, instead_of_cast, type_of_cast
-from ensue.logic.functions import AGGREGATES, FUNCTIONS, SPECIAL, UNITS, common_type, finest_unit
+from ensue.logic.functions import AGGREGATES, FUNCTIONS, OF_NUMBERS, SPECIAL, UNITS, common_type, finest_unit
 from ensue.logic.other_functions import INSTEAD
 from ensue.logic.own_functions import OwnFunction
 
@@ -273,7 +273,7 @@ class Typing:
         if e.function == "timestamp":
             return self._timestamp(e)
         if e.function not in FUNCTIONS:
-            known = (*FUNCTIONS, *AGGREGATES, *SPECIAL)
+            known = (*FUNCTIONS, *(a for a in AGGREGATES if a != ast.COUNT_DISTINCT), *SPECIAL)
             hint = INSTEAD.get(e.function) or did_you_mean(e.function, known) or f"functions are {listed(known, 90)}"
             self.problems.append(Problem(ProblemKind.NAME, f"unknown function '{e.function}'", e.span, hint))
             return None
@@ -400,7 +400,7 @@ class Typing:
 
     def _aggregate(self, e: ast.Call) -> ValueType | None:
         if len(e.arguments) != 1:
-            self._refuse(e, f"{e.function} takes 1 argument, not {len(e.arguments)}")
+            self._refuse(e, f"{e.shown} takes 1 argument, not {len(e.arguments)}")
             return None
         argument = e.arguments[0]
         if isinstance(argument, ast.Name):  # the whole variable
@@ -410,18 +410,21 @@ class Typing:
             return INTEGER
         if found is None:
             return None
-        if e.function in ("sum", "avg") and not found.kind.numeric and found.kind is not Kind.NULL:
+        if e.function in OF_NUMBERS and not found.kind.numeric and found.kind is not Kind.NULL:
             self._refuse(e, f"{e.function} takes numbers, but {print_expression(argument)} is of type {found}")
             return None
-        if e.function in ("min", "max") and found.kind.nested:
-            self._refuse(e, f"{e.function} cannot order values of type {found}")
+        if e.function in ("min", "max", ast.COUNT_DISTINCT) and found.kind.nested:
+            verb = "compare" if e.function == ast.COUNT_DISTINCT else "order"
+            self._refuse(e, f"{e.shown} cannot {verb} values of type {found}")
             return None
-        if isinstance(argument, ast.Attribute) and self.schema is not None and e.function not in ("sum", "avg"):
+        if isinstance(argument, ast.Attribute) and self.schema is not None and e.function not in OF_NUMBERS:
             own = self.schema.attributes[argument.name]  # a value that is only chosen keeps its type, even a decimal
             found = own if pa.types.is_decimal(own.arrow) else found
         match e.function:
-            case "avg":
+            case "avg" | "median" | "stddev":
                 return FLOAT
+            case ast.COUNT_DISTINCT:
+                return INTEGER
             case "sum":
                 return INTEGER if found.kind is Kind.INTEGER else FLOAT
             case "collect":

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
+from ensue.automata.build.expect import Expectation
 from ensue.errors import EngineError, ProblemKind, QueryError, did_you_mean, listed
 from ensue.language import ast
 from ensue.language.printer import print_query
 from ensue.logic.check import Checked
 from ensue.logic.outputs import attributes_shown, attributes_used
 from ensue.logic.window import Window, peel_windows
+from ensue.plan.by_spans import by_spans
+from ensue.plan.expectation import expectation_of, plan_of
 from ensue.plan.from_query import plan_query
 from ensue.plan.plan import Plan
 from ensue.rewrite import RULES, UNTIED, QueryParts, RewriteStep, rewrite
@@ -31,10 +35,17 @@ class Choice:
     plan: Plan | None
     because: str  # why the reference evaluates it; empty if it does not
     steps: tuple[RewriteStep, ...] = ()  # the query after each rewriting rule, if it has a plan
+    expectation: Expectation | None = None  # which events EXPECT does not expect
 
     @property
     def engine(self) -> str:
         return "reference" if self.plan is None else "automaton"
+
+    @cached_property
+    def for_rows(self) -> Choice:
+        """The same where only rows are asked for: windows are then found by their ends, if the rows show no more."""
+        plan = None if self.plan is None else by_spans(self.plan, self.checked)
+        return self if plan is None else replace(self, plan=plan)
 
     @property
     def window(self) -> Window:
@@ -53,6 +64,16 @@ class Choice:
     def keys(self) -> tuple[str, ...]:
         """The attributes that the events of a match agree on: the user's keys, and what equalities tie."""
         return tuple(k.attribute for k in self.evaluated.query.partition)
+
+    @property
+    def own_keys(self) -> bool:
+        """Whether these are the user's keys only."""
+        return self.keys == tuple(k.attribute for k in self.checked.query.partition)
+
+    @cached_property
+    def watching(self) -> Plan | None:
+        """The plan whose matches are the events that EXPECT does not expect."""
+        return None if self.expectation is None else plan_of(self.expectation, self.checked)
 
     def made_by(self, tick: int | None) -> dict[str, str]:
         """What a saved state depends on, each with a fingerprint. A state can be read only if all of them are equal."""
@@ -92,15 +113,17 @@ def choose(checked: Checked, engine: str = "auto", *, tying: bool = True) -> Cho
     Without `tying`, no equality between events becomes a partition.
     """
     check_engine(engine)
-    if engine == "reference":
-        return Choice(checked, checked, None, "it was asked for")  # the meaning as it is written, with no rewriting
+    expectation = expectation_of(checked)
+    if engine == "reference":  # the meaning as it is written, with no rewriting
+        return Choice(checked, checked, None, "it was asked for", expectation=expectation)
     steps = rewrite(checked, RULES if tying else UNTIED)
+    evaluated = _tied(checked) if tying else checked
     try:
-        return Choice(checked, _tied(checked), plan_query(steps[-1].parts), "", steps)
+        return Choice(checked, evaluated, plan_query(steps[-1].parts), "", steps, expectation)
     except QueryError as e:
         if engine == "automaton" or any(p.kind is not ProblemKind.UNSUPPORTED for p in e.problems):
             raise
-        return Choice(checked, _tied(checked), None, e.problems[0].message)
+        return Choice(checked, evaluated, None, e.problems[0].message, expectation=expectation)
 
 
 def _tied(checked: Checked) -> Checked:

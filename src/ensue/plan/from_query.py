@@ -68,7 +68,7 @@ def automaton_of(parts: QueryParts) -> AutomatonSpec:
         schema=schema,
         window=window,
         keys=tuple(k.attribute for k in query.partition),
-        limit=query.limit,
+        limit=None if query.order else query.limit,  # no end has more of the first rows than there are
         consume=query.consume,
         chooses=chosen.left,
         own_window=None if window == parts.window else parts.window,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from ensue.automata.ambiguity import is_ambiguous
 from ensue.automata.build.project import HIDDEN
@@ -18,6 +19,9 @@ from ensue.plan.automaton_spec import AutomatonSpec
 from ensue.plan.fingerprint import fingerprint_of
 from ensue.plan.mode import Mode
 
+if TYPE_CHECKING:
+    from ensue.plan.spans import Spans
+
 
 @dataclass(frozen=True)
 class Plan(AutomatonSpec):
@@ -27,6 +31,7 @@ class Plan(AutomatonSpec):
     """
 
     as_built: Automaton | None = None  # where the automaton is one that one clock evaluates: what it was made of
+    spans: Spans | None = None  # where windows are found by their ends: what is folded over their events
 
     @property
     def on_one_clock(self) -> bool:

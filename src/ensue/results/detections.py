@@ -13,6 +13,7 @@ from ensue.data.complex_events import ComplexEvents, Piece
 from ensue.data.events import EventStream
 from ensue.errors import DataError
 from ensue.logic.check import Checked
+from ensue.logic.partition_keys import key_name
 from ensue.results.gathering import values_at
 from ensue.results.matches import SHOWN, Rows, count_of
 
@@ -33,8 +34,8 @@ class Detections(Rows):
         self, checked: Checked, stream: EventStream, found: ComplexEvents, budget: Budget | None = None
     ) -> None:
         for key in checked.query.partition:
-            if key.attribute in _COLUMNS:
-                raise DataError(f"the partition column '{key.attribute}' is also a column of the result: rename it")
+            if key_name(key) in _COLUMNS:
+                raise DataError(f"the partition column '{key_name(key)}' is also a column of the result: rename it")
         self._checked = checked
         self._stream = stream
         self._found = found
@@ -73,7 +74,7 @@ class Detections(Rows):
     @cached_property
     def _table(self) -> pa.Table:
         table, times = self._stream.table, self._stream.time_column
-        keys = {k.attribute: values_at(table.column(k.attribute), self.end) for k in self._checked.query.partition}
+        keys = {key_name(k): values_at(table.column(k.attribute), self.end) for k in self._checked.query.partition}
         pieces = (p for part in self._found.in_parts(_MOST_IN_LISTS) for p in part.pieces)
         took_part = pa.chunked_array([_lists(p) for p in pieces], pa.list_(pa.int64()))
         own = (values_at(times, self.start), values_at(times, self.end), pa.array(self.end), took_part)

@@ -15,16 +15,19 @@ import pyarrow as pa
 
 from ensue.columns.conversions import as_type
 from ensue.columns.evaluation import evaluated, named_by_text
-from ensue.columns.match_aggregates import aggregated
+from ensue.columns.match_aggregates import aggregated_of
 from ensue.data.budget import Budget, Large
 from ensue.data.complex_events import MANY, ComplexEvents, Marks, Positions
 from ensue.data.events import EventStream, integers, one_chunk
+from ensue.data.partitions import partition_codes
 from ensue.language import ast
 from ensue.language.printer import print_expression
 from ensue.logic.check import Checked
 from ensue.logic.outputs import Output
+from ensue.logic.partition_keys import key_name
 from ensue.logic.scope import aggregates_of, without_aggregates
 from ensue.results.gathering import values_at
+from ensue.results.inside_windows import Inside
 from ensue.results.row_sizes import size_in_pandas, size_of_rows
 
 if TYPE_CHECKING:
@@ -105,7 +108,7 @@ class Rows(ABC):
 
 
 class Matches(Rows):
-    """The complex events that a query found, in the order of their ends.
+    """The complex events that a query found, in the order of their ends, or as ORDER BY says.
 
     They are kept as positions in the stream; tables are built on demand.
     """
@@ -137,10 +140,25 @@ class Matches(Rows):
         with self._budget.explaining_memory_errors():
             size = self._found.nbytes + 16 * sum(self._found.marked_of.values())
             self._budget.check(Large.MATCHES, size, len(self))
-            return {x: self._marks_of(x) for x in sorted(self._found.variables())}
+            spanned = {self._found.span} if self._found.span is not None and len(self) else set()
+            return {x: self._marks_of(x) for x in sorted(self._found.variables() | spanned)}
 
     def __len__(self) -> int:
         return len(self._found)
+
+    @property
+    def found(self) -> ComplexEvents:
+        """The complex events as positions in `stream`."""
+        return self._found
+
+    @property
+    def stream(self) -> EventStream:
+        """The events that the matches are of."""
+        return self._stream
+
+    def some(self, places: Positions) -> Matches:
+        """Those of the matches at these places, in their order."""
+        return Matches(self._checked, self._stream, self._found.in_order(places), self._budget)
 
     # -- tables
 
@@ -181,21 +199,32 @@ class Matches(Rows):
         return size_of_rows(self._checked.outputs, len(self._checked.query.partition), self._stream, self._found)
 
     def _made(self) -> pa.Table:
-        table, times = self._stream.table, self._stream.time_column
-        keys = [k.attribute for k in self._checked.query.partition]
         # A thread makes each column only when it comes to it: most of the time goes into memory touched for the first
         # time.
-        made: dict[str, Callable[[], pa.ChunkedArray | pa.Array]] = {
-            **{k: partial(self._at_end, table.column(k)) for k in keys},
-            "start_time": lambda: values_at(times, self.start),
-            "end_time": partial(self._at_end, times),
-            **{o.name: partial(self._column, o) for o in self._checked.outputs},
-        }
+        hidden = {o.name for o in self._checked.outputs if o.hidden}
+        made = {name: make for name, make in self._columns.items() if name not in hidden}
         if len(self) < MANY:
             return pa.table({name: make() for name, make in made.items()})
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             columns = pool.map(lambda make: make(), made.values())
             return pa.table(dict(zip(made, columns, strict=True)))
+
+    @property
+    def _columns(self) -> dict[str, Callable[[], pa.ChunkedArray | pa.Array]]:
+        """How each column is made, by its name; also those that only sort."""
+        table, times = self._stream.table, self._stream.time_column
+        keys = {key_name(k): k.attribute for k in self._checked.query.partition}
+        return {
+            **{name: partial(self._at_end, table.column(k)) for name, k in keys.items()},
+            "start_time": lambda: values_at(times, self.start),
+            "end_time": partial(self._at_end, times),
+            **{o.name: partial(self._column, o) for o in self._checked.outputs},
+        }
+
+    def values_of(self, column: str) -> pa.Array:
+        """One column of the result, or one that only sorts it."""
+        values = self._columns[column]()
+        return one_chunk(values) if isinstance(values, pa.ChunkedArray) else values
 
     def _at_end(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
         return values_at(column, self.end)
@@ -207,7 +236,7 @@ class Matches(Rows):
         if isinstance(e, ast.Attribute):  # the checks made sure that its variable is single
             return values_at(self._stream.table.column(e.name), self._marks_of(e.variable).positions)
         assert output.type is not None, "a checked query over a known schema has types"
-        columns = {print_expression(a): aggregated(a, self._marks_of, self._values_at) for a in aggregates_of(e)}
+        columns = aggregated_of(self._found, aggregates_of(e), self._values_at)
         for a in ast.find(without_aggregates(e), ast.Attribute):
             columns[print_expression(a)] = self._values_at(a.name, self._marks_of(a.variable).positions)
         return as_type(evaluated(named_by_text(e), columns, len(self)), output.type.arrow)
@@ -217,8 +246,16 @@ class Matches(Rows):
 
     def _marks_of(self, variable: str) -> Marks:
         if variable not in self._marks:
-            self._marks[variable] = self._found.marks(variable)
+            inside = variable == self._found.span
+            self._marks[variable] = self._inside() if inside else self._found.marks(variable)
         return self._marks[variable]
+
+    def _inside(self) -> Marks:
+        """All events of windows that were found by their ends."""
+        keys = [k.attribute for k in self._checked.query.partition]
+        inside = Inside(partition_codes(self._stream, keys), self.start, self.end)
+        self._budget.check(Large.MATCHES, inside.nbytes, len(self))
+        return inside.marks()
 
     def _events_of(self, variable: str) -> pa.Array:
         """The column of a whole variable: for each match the list of its events, as structs of all input columns."""

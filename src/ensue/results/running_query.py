@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 import pyarrow as pa
 
 from ensue.data.budget import Budget, Large
@@ -14,6 +15,7 @@ from ensue.engines.finishing import finished
 from ensue.engines.item_lookback import ItemLookBack
 from ensue.engines.kept_events import KeptEvents
 from ensue.engines.opening import opened
+from ensue.engines.row_quota import RowQuota
 from ensue.plan.choice import Choice
 from ensue.results.matches import Matches
 
@@ -27,6 +29,8 @@ class RunningQuery:
     returns such matches without new events. `given` is a bit mask of the predicates that are already evaluated when the
     events come (see `EventStream.predicate_bits`). With `passing`, the caller takes the rows as `tables` and keeps none
     of them: then they may be more than the `budget` holds. `closing` says that `finish` will be called at the end.
+    `hidden` names columns of the events that matches keep beside those that they show. With `begin`, matches that end
+    before this time are left out: earlier events only begin later matches.
     """
 
     def __init__(
@@ -38,19 +42,29 @@ class RunningQuery:
         budget: Budget | None = None,
         passing: bool = False,
         closing: bool = False,
+        hidden: frozenset[str] = frozenset(),
+        begin: int | None = None,
     ) -> None:
-        self._choice = choice
+        self._choice = choice = choice.for_rows
         self._budget = budget = budget or Budget()
         self._rows_held = budget.holder()
         self._engine = opened(choice, tick, given=given, budget=budget, passing=passing, closing=closing)
         self._look_back = ItemLookBack(choice.checked)
-        self._kept = KeptEvents(self._look_back.kept(choice.attributes_kept), tick, budget)
+        kept = self._look_back.kept(choice.attributes_kept)
+        self._kept = KeptEvents(None if kept is None else kept | hidden, tick, budget)
+        self._quota = RowQuota.of(choice.checked.query)
+        self._begin = begin
         self._made_by = choice.made_by(tick)
 
     @property
     def open(self) -> int:
         """The number of nodes in the match structure, which holds the open partial matches."""
         return self._engine.open
+
+    @property
+    def full(self) -> bool:
+        """Whether LIMIT lets no further row through."""
+        return self._quota is not None and self._quota.full
 
     @property
     def next_due(self) -> int | None:
@@ -70,13 +84,18 @@ class RunningQuery:
 
     def tables(self, events: EventStream) -> Iterator[pa.Table]:
         """The same rows in parts, at least one table; the caller must take all of them."""
-        self._kept.add(self._look_back.extended(events))
         some = False
-        for found in self._engine.parts(events):
-            yield from self._rows(found)
+        for matches in self.matches(events):
+            yield from matches.tables()
             some = True
         if not some:
-            yield from self._rows(ComplexEvents.of(()))
+            yield from self._matches(ComplexEvents.of(())).tables()
+
+    def matches(self, events: EventStream) -> Iterator[Matches]:
+        """The matches that become known with these events, in parts; the caller must take all of them."""
+        self._kept.add(self._look_back.extended(events))
+        for found in self._engine.parts(events):
+            yield self._matches(found)
         if self._kept.crowded:
             self._kept.keep(self._engine.referenced())
 
@@ -85,19 +104,28 @@ class RunningQuery:
 
         Returns the rows of the matches whose deadline has passed now, or None if there are none.
         """
+        due = self.matches_due(time)
+        return None if due is None else pa.concat_tables(due.tables())
+
+    def matches_due(self, time: int) -> Matches | None:
+        """The same, with the matches themselves."""
         found = self._engine.pass_time(time)
-        return pa.concat_tables(self._rows(found)) if len(found) else None
+        return self._matches(found) if len(found) else None
 
     def finish(self) -> Iterator[pa.Table]:
         """The rows of the matches that become known because no event follows at all; nothing is pushed afterwards."""
         found = self._engine.finish()
         if len(found):
-            yield from self._rows(found)
+            yield from self._matches(found).tables()
 
-    def _rows(self, found: ComplexEvents) -> Iterator[pa.Table]:
+    def _matches(self, found: ComplexEvents) -> Matches:
         located, events = self._kept.located(found)
         reported = finished(located, self._choice, events, budget=self._budget)
-        return Matches(self._look_back.checked, events, reported, self._budget).tables()
+        if self._begin is not None:
+            reported = reported.in_order(np.flatnonzero(events.times[reported.end] >= self._begin))
+        if self._quota is not None:
+            reported = self._quota.take(reported, events)
+        return Matches(self._look_back.checked, events, reported, self._budget)
 
     # -- the state
 
@@ -116,6 +144,7 @@ class RunningQuery:
             **prefixed("engine", self._engine.save()),
             **prefixed("kept", self._kept.save()),
             **prefixed("look_back", self._look_back.save()),
+            **({} if self._quota is None else prefixed("quota", self._quota.save())),
         }
 
     def restore(self, parts: Parts) -> None:
@@ -123,3 +152,5 @@ class RunningQuery:
         self._engine.load(unprefixed("engine", parts))
         self._kept.load(unprefixed("kept", parts))
         self._look_back.load(unprefixed("look_back", parts))
+        if self._quota is not None:
+            self._quota.load(unprefixed("quota", parts))

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from ensue.columns.conversions import as_floats
-from ensue.columns.raw_arrays import raw
+from ensue.columns.ranks import ranks
 from ensue.data.events import integers, one_chunk
 from ensue.data.partitions import key_codes
 from ensue.row_patterns.match_terms import CheckedClause, OrderKey
@@ -83,35 +81,4 @@ def _in_order(keys: list[Integers]) -> bool:
 
 def ranks_of(column: pa.Array, key: OrderKey) -> Integers:
     """Integers whose order is that of the rows; times and numbers of 64 bits keep theirs."""
-    ranks = _ascending(column)
-    if key.descending:
-        ranks = ~ranks
-    if column.null_count:
-        info = np.iinfo(np.int64)
-        null = pc.is_null(column).to_numpy(zero_copy_only=False)
-        low, high = ranks.min(), ranks.max()
-        if (key.nulls_first and low == info.min) or (not key.nulls_first and high == info.max):
-            ranks = np.unique(ranks, return_inverse=True)[1].astype(np.int64)
-        ranks = np.where(null, info.min if key.nulls_first else info.max, ranks)
-    return ranks
-
-
-def _ascending(column: pa.Array) -> Integers:
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    type_ = column.type
-    if pa.types.is_floating(type_):
-        floats = np.where(np.isnan(raw(as_floats(column))), np.nan, raw(as_floats(column)) + 0.0)
-        bits = floats.view(np.int64)
-        return np.where(bits < 0, bits ^ np.iinfo(np.int64).max, bits)
-    if pa.types.is_boolean(type_):
-        return raw(column).astype(np.int64)
-    if pa.types.is_date32(type_):
-        return raw(column).astype(np.int64)
-    if pa.types.is_integer(type_) and not pa.types.is_uint64(type_):
-        return raw(column.cast(pa.int64()))
-    if pa.types.is_timestamp(type_) or pa.types.is_date64(type_) or pa.types.is_duration(type_):
-        return raw(column)
-    if pa.types.is_null(type_):
-        return np.zeros(len(column), dtype=np.int64)
-    return raw(pc.rank(column, tiebreaker="dense").cast(pa.int64()))
+    return ranks(column, descending=key.descending, nulls_first=key.nulls_first)

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from ensue.data.budget import Budget, Large
-from ensue.data.events import as_integers
+from ensue.engines.row_quota import RowQuota
 from ensue.engines.whole_tables import Work, evaluate_in_batches
 from ensue.results.matches import Matches
 from ensue.spark.bucket_count import BucketCount
@@ -72,7 +72,7 @@ class EvaluateSlices:
         stream = self.by_slice.stream(in_order(table))
         begins = stream.table.column(SLICE).to_numpy() * self.slices.length
         work = Work(
-            self.by_slice.choice,
+            self.by_slice.choice.for_rows,
             stream,
             threads=1,
             batch=_STEP,
@@ -80,11 +80,16 @@ class EvaluateSlices:
             budget=budget,
             passing=True,
         )
+        quota = RowQuota.of(self.recipe.choice.checked.query)  # the first rows of all are among the first of each task
         for found in evaluate_in_batches(work):
             # The previous slice reports the matches that end before this slice begins.
             own = found.in_order(np.flatnonzero(stream.times[found.end] >= begins[found.end]))
+            if quota is not None:
+                own = quota.take(own, stream)
             for rows in Matches(self.recipe.choice.checked, stream, own, budget).tables():
                 yield from _handed_back(rows, self.recipe)
+            if quota is not None and quota.full:
+                break
 
 
 @dataclass(frozen=True)
@@ -97,6 +102,8 @@ class EvaluateSorted:
         budget = self.recipe.budget()
         with budget.explaining_memory_errors():
             yield from _evaluated(gathered(batches, _STEP), self.recipe, budget)
+            for _ in batches:  # Spark wants all of its rows to be read, also those behind the last row of a LIMIT
+                pass
 
 
 @dataclass(frozen=True)
@@ -143,18 +150,14 @@ def _joined(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
 
 def _evaluated(tables: Iterable[pa.Table], recipe: Recipe, budget: Budget, begin: int | None = None) -> Batches:
     """The rows of matches of events in order; with `begin`, only of those that do not end before it."""
-    running = recipe.running(budget, passing=True)
+    running = recipe.running(budget, passing=True, begin=begin)
     for table in tables:
         for rows in running.tables(recipe.stream(table)):
-            yield from _handed_back(rows if begin is None else _ending_from(rows, begin), recipe)
+            yield from _handed_back(rows, recipe)
+        if running.full:
+            return
     for rows in running.finish() if recipe.closed else ():
         yield from _handed_back(rows, recipe)
-
-
-def _ending_from(rows: pa.Table, begin: int) -> pa.Table:
-    """The previous stretch reports the matches that end before this one begins."""
-    own = as_integers(rows.column("end_time")) >= begin
-    return rows if own.all() else rows.filter(pa.array(own))
 
 
 def _handed_back(rows: pa.Table, recipe: Recipe) -> Iterator[pa.RecordBatch]:

@@ -11,6 +11,8 @@ from pyspark.sql import DataFrame
 from ensue.data.reading import Reading
 from ensue.explain import explain
 from ensue.language import ast
+from ensue.language.printer import print_sort_key
+from ensue.logic.partition_keys import column_shown
 from ensue.spark.frames import Frames
 from ensue.spark.read_by_tasks import ReadByTasks
 from ensue.spark.run import Job, OfStream, prepare, run
@@ -45,11 +47,11 @@ def describe(job: Job) -> list[str]:
     if job.choice.plan is None:
         lines.append(f"in Python     all, by the reference: {job.choice.because}")
     lines.append(f"events        {down.kept}")
-    carried = ", ".join(job.attributes) or "none but the time"
+    carried = ", ".join(map(column_shown, job.attributes)) or "none but the time"
     lines.append(f"columns       {carried}")
     if down.relevant is None and down.markable is not None:
         lines.append("              NULL in events that no match shows")
-    return lines
+    return lines + _rows(job.choice.checked.query)
 
 
 def _read_by(job: Job) -> str:
@@ -58,16 +60,23 @@ def _read_by(job: Job) -> str:
     return f"Spark: {job.files}"
 
 
+def _rows(query: ast.Query) -> list[str]:
+    """What Spark does with the rows of the tasks."""
+    keys = ", ".join(print_sort_key(k) for k in query.order) or "end_time"
+    if query.limit is not None and query.per is ast.Per.RESULT:
+        return [f"rows          the first {query.limit} by {keys}"]
+    return [f"rows          sorted by {keys}"] if query.order else []
+
+
 def _shared_out(job: Job) -> str:
     if isinstance(job.files, ReadByTasks) and job.layout.slices is not None:
-        return (
-            f"by time, in {len(job.files.stretches)} stretches" if len(job.files.stretches) > 1 else "one task for all"
-        )
+        tasks = len(job.files.stretches)
+        return f"by time, in {tasks} stretches" if tasks > 1 else "one task for all: there are few events"
     if not job.events.streaming:
         return str(job.layout)
     if not job.layout.keys:
         return "one task for all: a stream without PARTITION BY has one state"
-    return f"by {', '.join(job.layout.keys)}, in buckets"
+    return f"by {', '.join(map(column_shown, job.layout.keys))}, in buckets"
 
 
 def spark_plan(frame: DataFrame) -> list[str]:

@@ -61,12 +61,12 @@ def _format(path: str) -> str:
 
 
 class SparkMatches:
-    """The matches of a batch in the order of their ends; they are found once and handed over table by table."""
+    """The matches of a batch in the order of their ends, or as they are `sorted`; found once, handed over in tables."""
 
-    def __init__(self, frame: DataFrame) -> None:
+    def __init__(self, frame: DataFrame, *, sorted: bool = False) -> None:
         # Stored on the executors' disks, because sorting reads the rows twice and would find the matches twice.
         self._kept = frame.persist(StorageLevel.DISK_ONLY)
-        self._in_order = self._kept.orderBy("end_time", "start_time")
+        self._in_order = self._kept if sorted else self._kept.orderBy("end_time", "start_time")
 
     def tables(self) -> Iterator[pa.Table]:
         """All rows, in at least one table; the driver holds the rows of one partition at a time."""

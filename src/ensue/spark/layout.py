@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from ensue.language import ast
 from ensue.logic.classify import deadline_of
+from ensue.logic.partition_keys import column_shown
 from ensue.plan.choice import Choice
 from ensue.plan.reach import reach_in_time
 
@@ -42,7 +43,7 @@ class Layout:
         return not self.keys and self.slices is None
 
     def __str__(self) -> str:
-        by = f"by {', '.join(self.keys)}" if self.keys else ""
+        by = f"by {', '.join(map(column_shown, self.keys))}" if self.keys else ""
         if self.slices is not None:
             both = "by time slices" if not by else f"{by}, and by time slices"
             return f"{both} of {_WINDOWS_A_SLICE_WITH_KEYS if by else _WINDOWS_A_SLICE} windows"
@@ -55,6 +56,8 @@ def batch_layout(choice: Choice, tick: int | None) -> Layout:
     if deadline_of(query.pattern) is not None:
         return Layout((), None, "time passes a deadline for all partitions at once")
     keys = () if query.consume is ast.Consume.ANY else choice.keys
+    if query.limit is not None and query.per is ast.Per.PARTITION:
+        return Layout(keys, None, "LIMIT counts the rows of a partition from its first event on")
     reach = reach_in_time(choice, tick)
     if reach.ticks is None or tick is None:
         return Layout(keys, None, reach.because)

@@ -236,6 +236,14 @@ _KINDS = {
 }
 
 
+def value_in_sql(e: ast.Expression, schema: Schema) -> Column | None:
+    """The value of an expression over bare names, if Spark SQL computes it with our meaning."""
+    try:
+        return _value(e, schema)[0]
+    except _NotInSql:
+        return None
+
+
 def _value(e: ast.Expression, schema: Schema) -> tuple[Column, Kind]:
     """The expression, over bare names, as a column with its kind."""
     match e:

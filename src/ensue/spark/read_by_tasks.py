@@ -33,6 +33,8 @@ class ReadByTasks:
 
 def read_by_tasks(events: EventFrame, down: Pushdown, layout: Layout, attributes: Sequence[str]) -> ReadByTasks:
     """How the tasks read the files; raises LeftToSpark with the reason why Spark reads them."""
+    if any(a.startswith("\0") for a in attributes):
+        raise LeftToSpark("a key of PARTITION BY is computed")
     if layout.slices is None and not layout.one_task:
         raise LeftToSpark("the events of a key come together by a shuffle")
     used = [events.time, *attributes, *(c for c in (events.type, events.tiebreak) if c is not None)]

@@ -84,9 +84,17 @@ class Recipe:
         """What a task may take."""
         return self.memory.budget(advice_for(self.choice.checked.query, on_spark=True))
 
-    def running(self, budget: Budget, *, passing: bool = False) -> RunningQuery:
-        given, closing = self.given, self.closed
-        return RunningQuery(self.choice, self.tick, given=given, budget=budget, passing=passing, closing=closing)
+    def running(self, budget: Budget, *, passing: bool = False, begin: int | None = None) -> RunningQuery:
+        """The query over events that come in order; with `begin`, it reports no match that ends before this time."""
+        return RunningQuery(
+            self.choice,
+            self.tick,
+            given=self.given,
+            budget=budget,
+            passing=passing,
+            closing=self.closed,
+            begin=begin,
+        )
 
     @cached_property
     def by_slice(self) -> Recipe:
@@ -102,7 +110,11 @@ class Recipe:
     @property
     def made_by(self) -> dict[str, str]:
         """What a saved state depends on: what the query's own does, the result's columns, and what is recorded."""
-        return {**self.choice.made_by(self.tick), "columns of the result": str(self.result), **dict(self.recorded)}
+        return {
+            **self.choice.for_rows.made_by(self.tick),
+            "columns of the result": str(self.result),
+            **dict(self.recorded),
+        }
 
 
 def in_order(table: pa.Table) -> pa.Table:

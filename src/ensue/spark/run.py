@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from ensue import pipeline
+from ensue.columns.key_columns import with_keys
 from ensue.data.complex_events import ComplexEvents
 from ensue.data.events import EventStream
 from ensue.data.reading import Reading
@@ -22,6 +23,7 @@ from ensue.language import ast
 from ensue.logic.check import check
 from ensue.logic.classify import deadline_of
 from ensue.logic.outputs import attributes_used
+from ensue.logic.rows_of_stream import check_rows_of_stream
 from ensue.logic.wall_clock import reads_wall_clock
 from ensue.logic.window import looks_back, peel_windows
 from ensue.plan import Window
@@ -30,6 +32,7 @@ from ensue.results.matches import Matches
 from ensue.spark.batch import run_batch, run_on_files
 from ensue.spark.bucket_count import BucketCount
 from ensue.spark.chaining import is_behind_operator, with_event_time
+from ensue.spark.computed_keys import column_of, with_key_columns
 from ensue.spark.frames import EventFrame, Frames, as_schema, check_stream, final_after, read_frames
 from ensue.spark.layout import Layout, batch_layout
 from ensue.spark.plain_columns import quoted
@@ -37,6 +40,7 @@ from ensue.spark.plain_scan import LeftToSpark
 from ensue.spark.pushdown import Pushdown, nothing_pushed_down, push_down
 from ensue.spark.read_by_tasks import ReadByTasks, read_by_tasks
 from ensue.spark.recipe import HASH, TIE, TIME, TYPE, WORD, Recipe, travelling_name
+from ensue.spark.row_sorting import sorted_rows, with_sorting_columns
 from ensue.spark.session_zone import session_zone
 from ensue.spark.streaming import BucketProcessor, run_late, run_streaming
 from ensue.spark.task_memory import memory_of_tasks
@@ -79,9 +83,8 @@ def run(
         )
     recipe = replace(job.recipe, memory=memory_of_tasks(job.events.frame.sparkSession, memory), closed=closed)
     if not job.events.streaming:
-        if isinstance(job.files, ReadByTasks):
-            return run_on_files(job.events.frame.sparkSession, job.files, recipe, job.result)
-        return run_batch(job.travelling, job.layout, recipe, job.result)
+        return sorted_rows(_rows_of_batch(job, recipe), job.choice.checked)
+    check_rows_of_stream(query, text)
     if not of_stream.unbounded and not job.bounded:
         raise EngineError(
             "the query has no window: over a stream, its state would grow for ever. Bound it with WITHIN, or allow "
@@ -94,6 +97,12 @@ def run(
         recipe, BucketCount.of(frame, of_stream.buckets), after, behind_operator=behind_operator
     )
     return run_streaming(job.streamed, processor, job.result, name=of_stream.name)
+
+
+def _rows_of_batch(job: Job, recipe: Recipe) -> DataFrame:
+    if isinstance(job.files, ReadByTasks):
+        return run_on_files(job.events.frame.sparkSession, job.files, recipe, job.result)
+    return run_batch(job.travelling, job.layout, recipe, job.result)
 
 
 def late_events(query: ast.Query, text: str, events: Frames, **reading: Unpack[Reading]) -> DataFrame:
@@ -128,10 +137,11 @@ class Job:
 
     @cached_property
     def result(self) -> T.StructType:
-        """The schema of the matches."""
+        """The schema of the matches, with the columns that only sort them."""
         table = in_zone(self.events.schema, self.zone).empty_table()
         no_types = pa.chunked_array([], pa.string())
-        nothing = EventStream(table, no_types, np.zeros(0, dtype=np.int64), None, table.column(self.events.time))
+        empty = EventStream(table, no_types, np.zeros(0, dtype=np.int64), None, table.column(self.events.time))
+        nothing = with_keys(empty, self.choice.checked.query)
         look_back = ItemLookBack(self.choice.checked)
         matches = Matches(look_back.checked, look_back.extended(nothing), ComplexEvents.of(()))
         schema = spark_schema(matches.to_arrow().schema)
@@ -183,10 +193,10 @@ class Job:
 
     def _columns(self, time: Column) -> list[Column]:
         """The travelling columns."""
-        down, keys = self.pushdown, set(self.layout.keys)
+        down, keys = self.pushdown, {*self.layout.keys, *self.choice.keys}
         columns = [time.alias(TIME)]
         for a in self.attributes:
-            column = F.col(quoted(a))
+            column = column_of(a)
             if down.relevant is None and down.markable is not None and a not in keys | down.local_attributes:
                 column = F.when(down.markable, column)
             columns.append(column.alias(travelling_name(a)))
@@ -197,7 +207,7 @@ class Job:
         if self.events.tiebreak is not None:
             columns.append(F.col(quoted(self.events.tiebreak)).alias(TIE))
         if self.layout.keys:
-            columns.append(F.hash(*(F.col(quoted(k)) for k in self.layout.keys)).alias(HASH))
+            columns.append(F.hash(*map(column_of, self.layout.keys)).alias(HASH))
         return columns
 
 
@@ -214,13 +224,19 @@ def prepare(query: ast.Query, text: str, events: Frames, **reading: Unpack[Readi
     if choice.plan is not None and choice.plan.counts_all and choice.plan.window.events is not None:
         # With keys from equalities, a slice or a bucket would count the events of each key by itself.
         choice = pipeline.prepare(query, text, schema, frames.tick, reading, tying=False)
+    elif query.limit is not None and query.per is ast.Per.PARTITION:
+        # The rows of a partition are counted in one place, so keys from equalities must not divide it.
+        choice = pipeline.prepare(query, text, schema, frames.tick, reading, tying=False)
+    choice = with_sorting_columns(choice)
     looking_back = looks_back(*(query.items or ()))
     layout = batch_layout(choice, frames.tick)
     files, pushdown = ("", _NOTHING) if frames.streaming else _by_tasks(frames, choice, layout, looking_back)
     # With a deadline every event matters: it advances time.
     if isinstance(files, str) and choice.plan is not None and choice.plan.absence is None:
         pushdown = push_down(choice.plan, frames, schema, items_look_back=looking_back)
-    return Job(frames, choice, pushdown, layout, _travelling(choice, pushdown, frames), zone, files)
+    attributes = _travelling(choice, pushdown, frames)
+    frames = with_key_columns(frames, query, schema, zone)
+    return Job(frames, choice, pushdown, layout, attributes, zone, files)
 
 
 def _by_tasks(
@@ -245,4 +261,5 @@ def _travelling(choice: Choice, pushdown: Pushdown, events: EventFrame) -> list[
         used = None if used is None else used.union(pushdown.local_attributes, choice.keys)
     else:
         used = attributes_used(choice.evaluated.query)
-    return [a for a in events.attributes if used is None or a in used]
+    computed = [k.attribute for k in choice.checked.query.partition if k.expression is not None]
+    return [*(a for a in events.attributes if used is None or a in used), *computed]

@@ -50,10 +50,11 @@ def _arrow(type_: T.DataType, column: str) -> pa.DataType:
 
 def spark_schema(arrow: pa.Schema) -> T.StructType:
     """The columns of a result with Spark's types: times are in microseconds; a column of only NULLs is a string."""
-    return T.StructType([T.StructField(f.name, _spark(f.type)) for f in arrow])
+    return T.StructType([T.StructField(f.name, spark_type(f.type)) for f in arrow])
 
 
-def _spark(type_: pa.DataType) -> T.DataType:
+def spark_type(type_: pa.DataType) -> T.DataType:
+    """Spark's type of the column of a result."""
     is_ = pa.types
     if is_.is_timestamp(type_):
         return T.TimestampNTZType() if type_.tz is None else T.TimestampType()
@@ -64,11 +65,11 @@ def _spark(type_: pa.DataType) -> T.DataType:
     if is_.is_null(type_) or is_.is_large_string(type_):
         return T.StringType()
     if is_.is_map(type_):
-        return T.MapType(_spark(type_.key_type), _spark(type_.item_type))
+        return T.MapType(spark_type(type_.key_type), spark_type(type_.item_type))
     if is_.is_list(type_) or is_.is_large_list(type_):
-        return T.ArrayType(_spark(type_.value_type))
+        return T.ArrayType(spark_type(type_.value_type))
     if is_.is_struct(type_):
-        return T.StructType([T.StructField(f.name, _spark(f.type)) for f in type_])
+        return T.StructType([T.StructField(f.name, spark_type(f.type)) for f in type_])
     return next(spark() for spark, arrow in _SIMPLE if arrow == type_)
 
 

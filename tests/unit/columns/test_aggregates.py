@@ -18,14 +18,15 @@ from ensue.columns.exact_sums import exact_sums
 from ensue.data.schema import Kind, value_type
 from ensue.engines.reference.expressions import aggregate as by_reference
 from ensue.engines.reference.python_values import python_values
-from ensue.logic.functions import AGGREGATES
+from ensue.language.ast import COUNT_DISTINCT
+from ensue.logic.functions import AGGREGATES, OF_NUMBERS
 
 
 def takes(function: str, type_: pa.DataType) -> bool:
     kind = value_type(type_).kind
-    if function in ("sum", "avg"):
+    if function in OF_NUMBERS:
         return kind.numeric or kind is Kind.NULL
-    return kind is not Kind.OTHER or function not in ("min", "max")
+    return not (kind.nested or kind is Kind.OTHER) or function not in ("min", "max", COUNT_DISTINCT)
 
 
 def sets(rng: Random, length: int) -> np.ndarray:

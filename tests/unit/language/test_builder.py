@@ -75,6 +75,17 @@ def test_expressions(made, text):
     assert query_of(A.named(x).where(made)) == parse_query(f"SELECT * FROM S WHERE A AS x FILTER {text}")
 
 
+def test_computed_keys():
+    day = dsl.call("date", dsl.attribute("time")).named("day")
+    made = dsl.select(x).from_("S").matching(A.named(x)).partition_by("k", day, dsl.attribute("v") % 2)
+    assert made.build() == parse_query("SELECT x FROM S WHERE A AS x PARTITION BY k, date(time) AS day, v % 2")
+
+
+def test_counting_different_values():
+    made = dsl.select(dsl.count_distinct(x.v).named("n")).from_("S").matching(A.named(x).repeated())
+    assert made.build() == parse_query("SELECT count(DISTINCT x.v) AS n FROM S WHERE (A AS x)+")
+
+
 def test_queries():
     made = (
         dsl.select(x, y.v, (y.v + 1).named("w"), dsl.call("count", x).named("n"))

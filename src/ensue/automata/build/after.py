@@ -39,7 +39,7 @@ def _starts(part: ast.Node, past: Automaton | None, name: str, begins: bool) -> 
     if len(predicates) > MAX_PREDICATES:
         raise Unsupported(part, f"more than {MAX_PREDICATES} different conditions behind AFTER")
     alphabet = list(cells(predicates))
-    table, over = _determinised(part, past, alphabet, begins)
+    table, over = determinised(part, past, alphabet, begins=begins, behind="AFTER")
     table, over = _minimised(table, over)
     if all(over):
         return [ALWAYS]
@@ -49,7 +49,9 @@ def _starts(part: ast.Node, past: Automaton | None, name: str, begins: bool) -> 
     return [machine.is_in(state) for state, done in enumerate(over) if done]
 
 
-def _determinised(part: ast.Node, past: Automaton, alphabet: list[Guard], begins: bool) -> tuple[_Table, list[bool]]:
+def determinised(
+    part: ast.Node, past: Automaton, alphabet: list[Guard], *, begins: bool, behind: str
+) -> tuple[_Table, list[bool]]:
     """The subsets of states that runs from the first event on can be in, and in which of them one has ended."""
     first: _Subset = frozenset({0})
     subsets, number = [first], {first: 0}
@@ -66,7 +68,7 @@ def _determinised(part: ast.Node, past: Automaton, alphabet: list[Guard], begins
             row.append(number[after])
         table.append(row)
         if len(subsets) > MOST_STATES:
-            raise Unsupported(part, f"a pattern behind AFTER whose automaton has more than {MOST_STATES} states")
+            raise Unsupported(part, f"a pattern behind {behind} whose automaton has more than {MOST_STATES} states")
     over = [not subset.isdisjoint(past.finals) for subset in subsets]
     return table, [begins, *over[1:]]
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from ensue.data.budget import Budget
 from ensue.data.complex_events import ComplexEvents
 from ensue.data.envelope import Parts
-from ensue.data.events import EventStream, one_chunk
+from ensue.data.events import EventStream, joined
+from ensue.data.stored_stream import restored, stored
 from ensue.engines.reference.queries import Progress, evaluate
 from ensue.language import ast
 from ensue.logic.check import Checked
@@ -59,9 +59,9 @@ class ReferenceEngine:
     def push(self, events: EventStream) -> ComplexEvents:
         """The matches that end in these events, or whose deadline passes in them."""
         before = self.open
-        self._events = events if self._events is None else _joined(self._events, events)
+        self._events = events if self._events is None else joined(self._events, events)
         if self._deadline is None:
-            found = evaluate(self._checked, self._events, self._progress, budget=self._budget)
+            found = evaluate(self._checked, self._events, self._progress, budget=self._budget, cut=False)
             found = found.in_order(np.flatnonzero(found.end >= before)).shifted(self._first)
         else:
             found = self._due(int(events.times[-1]), self._deadline) if len(events) else ComplexEvents.of(())
@@ -82,8 +82,8 @@ class ReferenceEngine:
         """What is known once nothing follows, and was not before."""
         if self._events is None or not len(self._events):
             return ComplexEvents.of(())
-        before = set(evaluate(self._checked, self._events, passed=self._passed, budget=self._budget).each())
-        found = evaluate(self._checked, self._events, closed=True, budget=self._budget)
+        before = set(evaluate(self._checked, self._events, passed=self._passed, budget=self._budget, cut=False).each())
+        found = evaluate(self._checked, self._events, closed=True, budget=self._budget, cut=False)
         new = np.array([c not in before for c in found.each()], dtype=np.bool_)
         return found.in_order(np.flatnonzero(new)).shifted(self._first)
 
@@ -93,7 +93,9 @@ class ReferenceEngine:
         self._passed = time if before is None else max(time, before)
         if self._events is None or not len(self._events):
             return ComplexEvents.of(())
-        found = evaluate(self._checked, self._events, self._progress, passed=self._passed, budget=self._budget)
+        found = evaluate(
+            self._checked, self._events, self._progress, passed=self._passed, budget=self._budget, cut=False
+        )
         if before is not None:
             tick = self._events.tick or 1
             waited = [deadline.contains((before - int(t)) * tick) for t in self._events.times[found.end]]
@@ -112,30 +114,8 @@ class ReferenceEngine:
     def save(self) -> Parts:
         parts: Parts = {"first": self._first, "passed": self._passed}
         if self._events is not None:
-            kept = self._events
-            table = kept.table.append_column(_TYPE, one_chunk(kept.types).cast(pa.string()))
-            parts["events"] = table.append_column(_TIME, kept.time_column).append_column(_TICKS, pa.array(kept.times))
-            parts["tick"] = kept.tick
+            parts |= stored(self._events)
         return parts
 
     def load(self, parts: Parts) -> None:
-        self._first, self._passed, self._events = parts["first"], parts["passed"], None
-        if "events" in parts:
-            table = parts["events"]
-            own = table.drop_columns([_TYPE, _TIME, _TICKS])
-            ticks = table.column(_TICKS).to_numpy()
-            self._events = EventStream(own, table.column(_TYPE), ticks, parts["tick"], table.column(_TIME))
-
-
-#: What a saved table has beside the user's columns, under names that none of these has.
-_TYPE, _TIME, _TICKS = "\0type", "\0time", "\0ticks"
-
-
-def _joined(first: EventStream, second: EventStream) -> EventStream:
-    return EventStream(
-        pa.concat_tables([first.table, second.table]),
-        pa.chunked_array([one_chunk(s.types).cast(pa.string()) for s in (first, second)]),
-        np.concatenate([first.times, second.times]),
-        second.tick,
-        pa.chunked_array([*first.time_column.chunks, *second.time_column.chunks]),
-    )
+        self._first, self._passed, self._events = parts["first"], parts["passed"], restored(parts)

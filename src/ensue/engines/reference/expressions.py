@@ -318,6 +318,8 @@ def aggregate(function: str, values: list[Any]) -> Any:
     known = [v for v in values if v is not None]
     if function == "count":
         return len(known)
+    if function == ast.COUNT_DISTINCT:
+        return len({"NaN" if v != v else v for v in known})
     if not known:
         return None
     match function:
@@ -327,9 +329,28 @@ def aggregate(function: str, values: list[Any]) -> Any:
             return max(known, key=nan_last)
         case "avg":
             return _float_sum(known) / len(known)
+        case "median":
+            return _median(sorted(map(float, known), key=nan_last))
+        case "stddev":
+            return _deviation(list(map(float, known)))
     if all(isinstance(v, int) for v in known):
         return _fits(sum(known))
     return _float_sum(known)
+
+
+def _median(ordered: list[float]) -> float:
+    """The middle one, or the mean of the two in the middle."""
+    below, above = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
+    both = below + above
+    return (both / 2 if math.isfinite(both) else below / 2 + above / 2) + 0.0
+
+
+def _deviation(values: list[float]) -> float | None:
+    """The standard deviation of a sample; of fewer than two values there is none."""
+    if len(values) < 2:
+        return None
+    mean = _float_sum(values) / len(values)
+    return math.sqrt(_float_sum([(v - mean) * (v - mean) for v in values]) / (len(values) - 1))
 
 
 def _float_sum(values: list[Any]) -> float:

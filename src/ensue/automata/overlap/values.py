@@ -1,0 +1,172 @@
+"""The order of values: what is remembered of earlier events, and where the values of the next event can lie.
+
+Values that are compared with each other are a *group*. Of a group only the order matters, that of its values still in
+reach and of its constants: a weak order. For dense values each order that agrees with itself can occur (these are the
+maximal consistent sets of Demri and D'Souza), so nothing is lost. Between whole numbers there may be no room: then more
+seems possible than is.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from ensue.automata.overlap.conditions import (
+    Atom,
+    Compares,
+    Fixed,
+    IsMissing,
+    Operand,
+    Truth,
+    Undecided,
+    Value,
+    atom_truth,
+)
+
+#: The rank of each remembered value in the order, None for one that is missing; then the ranks of the constants.
+Memory = tuple[tuple[int | None, ...], tuple[int, ...]]
+#: Where the new values lie: ranks, or between two ranks; None for what is missing.
+Placement = tuple[float | None, ...]
+#: The time of events: it is never missing and never falls.
+TIME = "time"
+
+
+class Next(NamedTuple):
+    """One way in which the next event can have its values of a group."""
+
+    placement: Placement
+    truths: tuple[Truth, ...]  # of the group's atoms
+    after: Memory
+
+
+@dataclass(frozen=True)
+class Group:
+    """Attributes that are compared with each other, directly or not, or with the same constants."""
+
+    names: tuple[tuple[str, bool], ...]  # each with whether it is made of others
+    reach: tuple[int, ...]  # how many events back each is asked for
+    constants: tuple[int | float | str, ...]  # in their order
+    atoms: tuple[Compares | IsMissing, ...]
+
+    @property
+    def only_constants(self) -> bool:
+        """Whether there are no values but the constants: FALSE and TRUE."""
+        return any(isinstance(c, bool) for c in self.constants)
+
+    @property
+    def ordered(self) -> bool:
+        """Whether the order of the values matters; else only which of them are missing."""
+        return any(isinstance(a, Compares) for a in self.atoms)
+
+    @cached_property
+    def remembered(self) -> list[Value]:
+        """The values of earlier events, as the next event sees them."""
+        return [Value(n, k) for (n, _), reach in zip(self.names, self.reach, strict=True) for k in range(1, reach + 1)]
+
+    @property
+    def first(self) -> Memory:
+        """Before the stream, every value is missing."""
+        return (None,) * len(self.remembered), tuple(range(len(self.constants)))
+
+    def following(self, memory: Memory) -> Iterator[Next]:
+        """What can come next; of several ways with the same outcome, one."""
+        seen = set()
+        for placement in self._placements(memory):
+            places = self.places(memory, placement)
+            truths = tuple(atom_truth(a, places) for a in self.atoms)
+            after = self.after(memory, placement)
+            if (truths, after) not in seen:
+                seen.add((truths, after))
+                yield Next(placement, truths, after)
+
+    def _placements(self, memory: Memory) -> Iterator[Placement]:
+        known: list[float] = sorted({r for r in memory[0] if r is not None} | set(memory[1]))
+        yield from self._placed(memory, known, ())
+
+    def _placed(self, memory: Memory, known: list[float], so_far: Placement) -> Iterator[Placement]:
+        if len(so_far) == len(self.names):
+            yield so_far
+            return
+        name, made = self.names[len(so_far)]
+        is_time = name == TIME and not made
+        least = dict(zip(self.remembered, memory[0], strict=True)).get(Value(TIME, 1)) if is_time else None
+        for place in self._possible(known):
+            if least is None or place >= least:
+                yield from self._placed(memory, sorted({*known, place}), (*so_far, place))
+        if not is_time:
+            yield from self._placed(memory, known, (*so_far, None))
+
+    def _possible(self, known: Sequence[float]) -> Iterable[float]:
+        if not self.ordered:
+            return (0,)
+        return known if self.only_constants else _around(known)
+
+    def places(self, memory: Memory, placement: Placement) -> dict[Operand, float | None]:
+        """Where everything lies when the next event has come."""
+        found: dict[Operand, float | None] = dict(zip(self.remembered, memory[0], strict=True))
+        found |= {Fixed(c): r for c, r in zip(self.constants, memory[1], strict=True)}
+        found[Fixed(None)] = None
+        found |= {Value(n, 0, made): p for (n, made), p in zip(self.names, placement, strict=True)}
+        return found
+
+    def kept(self, memory: Memory, placement: Placement) -> list[float | None]:
+        """Where the values lie that are remembered when the next event has come."""
+        places = self.places(memory, placement)
+        return [places[Value(v.name, v.back - 1)] for v in self.remembered]
+
+    def after(self, memory: Memory, placement: Placement) -> Memory:
+        """What is remembered then."""
+        kept = self.kept(memory, placement)
+        rank = {p: r for r, p in enumerate(sorted({p for p in kept if p is not None} | set(memory[1])))}
+        return tuple(None if p is None else rank[p] for p in kept), tuple(rank[c] for c in memory[1])
+
+
+def _around(known: Sequence[float]) -> Iterator[float]:
+    """A place between each two of these, one at each, one below and one above all."""
+    if not known:
+        yield 0.0
+        return
+    yield known[-1] + 1
+    for low, high in itertools.pairwise(known):
+        yield (low + high) / 2
+    yield known[0] - 1
+    yield from known
+
+
+def groups_of(atoms: Iterable[Atom]) -> list[Group]:
+    """The groups that these atoms speak of."""
+    asked = [a for a in dict.fromkeys(atoms) if not isinstance(a, Undecided)]
+    together: dict[tuple[str, bool], set[tuple[str, bool]]] = {}
+    for a in asked:
+        joined = {(v.name, v.made) for v in _values(a)}
+        merged = joined.union(*(together.get(n, set()) for n in joined))
+        for n in merged:
+            together[n] = merged
+    found = []
+    for members in dict.fromkeys(frozenset(m) for m in together.values()):
+        own = [a for a in asked if any((v.name, v.made) in members for v in _values(a))]
+        names = sorted(members)
+        reach = [max((v.back for a in own for v in _values(a) if (v.name, v.made) == n), default=0) for n in names]
+        constants = {c for a in own for c in _constants(a)}
+        if any(isinstance(c, bool) for c in constants):
+            constants = {False, True}
+        found.append(Group(tuple(names), tuple(reach), tuple(_in_order(constants)), tuple(own)))
+    return found
+
+
+def _values(a: Compares | IsMissing) -> list[Value]:
+    sides = [a.value] if isinstance(a, IsMissing) else [a.left, a.right]
+    return [s for s in sides if isinstance(s, Value)]
+
+
+def _constants(a: Compares | IsMissing) -> list[int | float | str]:
+    sides = [] if isinstance(a, IsMissing) else [a.left, a.right]
+    return [s.value for s in sides if isinstance(s, Fixed) and s.value is not None]
+
+
+def _in_order(constants: set[int | float | str]) -> list[int | float | str]:
+    """Numbers before texts: a group with both is of a query that no schema lets pass."""
+    return sorted(constants, key=lambda c: (isinstance(c, str), c))

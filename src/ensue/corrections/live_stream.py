@@ -1,0 +1,146 @@
+"""Several queries over one stream whose events may still change: one set of unsettled events, and each query's states.
+
+This is what embedded streams and the buckets of Spark share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ensue.corrections.revision import MatchChanges, Revision
+from ensue.corrections.unsettled import NO_TIME, Arrivals, Unsettled
+from ensue.data.envelope import Parts, prefixed, unprefixed
+from ensue.results.matches import Matches
+
+
+@dataclass(frozen=True)
+class _Follower:
+    """A query, which knows only the events after a time: for a query that was added later, the latest one by then."""
+
+    revision: Revision
+    since: int = NO_TIME
+
+    def catch_up(self, unsettled: Unsettled, told: int) -> None:
+        own = unsettled.after(self.since)
+        self.revision.catch_up(own, own.up_to(told))
+
+    def follow(self, unsettled: Unsettled, told: int, changed: int | None) -> MatchChanges:
+        own = unsettled.after(self.since)
+        before = len(unsettled) - len(own)
+        # A change before its first event may have come together with others behind it.
+        return self.revision.follow(own, own.up_to(told), None if changed is None else max(0, changed - before))
+
+    def settle(self, unsettled: Unsettled) -> int:
+        """How many of the events it has left behind."""
+        own = unsettled.after(self.since)
+        self.revision.settle(own)
+        return len(unsettled) - len(own) + self.revision.settled
+
+    def without_first(self, unsettled: Unsettled, count: int) -> None:
+        before = unsettled.up_to(self.since)
+        self.revision.without_first(max(0, count - before))
+
+
+@dataclass(frozen=True)
+class Step:
+    """What happens in a step: rows come, and the watermark passes times before they come and after that."""
+
+    arrivals: Arrivals | None = None
+    passed_before: int = NO_TIME
+    passed_after: int = NO_TIME
+
+
+class LiveStream:
+    """`step` gives the changes of each query's matches. A step that fails changes nothing.
+
+    The queries speak of the events up to the watermark; with a `slack`, in ticks, of all but those that are less than
+    that older than the latest event. `delay` makes the watermark follow the latest event by itself.
+    """
+
+    def __init__(self, tiebreak: str | None, slack: int | None, delay: int | None = None) -> None:
+        self.unsettled = Unsettled(tiebreak)
+        self._followers: dict[str, _Follower] = {}
+        self._slack = slack
+        self._delay = delay
+        self._told = NO_TIME  # the time up to which the queries have spoken of the events
+
+    def add(self, name: str, revision: Revision) -> None:
+        """One more query, over the events after the latest one that has come."""
+        self._followers[name] = _Follower(revision, self.unsettled.latest)
+
+    def remove(self, name: str) -> list[Matches]:
+        """One query less. Gives what it has told that could still have changed."""
+        return self._followers.pop(name).revision.told_since(self.unsettled.watermark)
+
+    def step(self, step: Step) -> dict[str, MatchChanges]:
+        """Takes in what has come, moves the watermark, and gives the changes of the matches."""
+        now, changed = self.unsettled.advanced(step.passed_before), None
+        if step.arrivals is not None:
+            now, changed = now.taking(step.arrivals)
+        now = now.advanced(self._watermark_after(now, step.passed_after))
+        told = max(self._told, self._tip(now))
+        changes = {}
+        try:
+            for name, follower in self._followers.items():
+                follower.catch_up(self.unsettled, self._told)
+                changes[name] = follower.follow(now, told, changed)
+        except BaseException:
+            for follower in self._followers.values():
+                follower.revision.forget()
+            raise
+        self.unsettled, self._told = now, told
+        self._let_go()
+        return changes
+
+    def _watermark_after(self, unsettled: Unsettled, passed: int) -> int:
+        if self._delay is None or unsettled.latest == NO_TIME:
+            return passed
+        return max(passed, unsettled.latest - self._delay)
+
+    def _tip(self, unsettled: Unsettled) -> int:
+        """The time up to which the queries may speak of the events."""
+        if self._slack is None or unsettled.latest == NO_TIME:
+            return unsettled.watermark
+        return max(unsettled.watermark, unsettled.latest - self._slack)
+
+    def _let_go(self) -> None:
+        """Lets the events go that every query has left behind."""
+        settled = [follower.settle(self.unsettled) for follower in self._followers.values()]
+        count = min(settled, default=self.unsettled.up_to(self.unsettled.watermark))
+        if count:
+            for follower in self._followers.values():
+                follower.without_first(self.unsettled, count)
+            self.unsettled = self.unsettled.without_first(count)
+
+    # -- the state
+
+    def save(self) -> Parts:
+        """The state, as small as the watermark allows."""
+        parts: Parts = {"told": self._told}
+        for name, follower in self._followers.items():
+            parts |= prefixed(f"query {name}", follower.revision.save(self.unsettled.after(follower.since)))
+            parts[f"since {name}"] = follower.since
+        final = self.unsettled.up_to(self.unsettled.watermark)
+        return {**parts, **prefixed("unsettled", self.unsettled.without_first(final).save())}
+
+    def load(self, parts: Parts) -> None:
+        """Goes on from a saved state, with the same queries."""
+        self._told = parts["told"]
+        self.unsettled = self.unsettled.restored(unprefixed("unsettled", parts))
+        for name, follower in self._followers.items():
+            follower.revision.load(unprefixed(f"query {name}", parts))
+            self._followers[name] = _Follower(follower.revision, parts[f"since {name}"])
+
+    def counts(self) -> Mapping[str, int]:
+        """How much is open, and what was left out so far."""
+        refused = self.unsettled.refused
+        revisions = [follower.revision for follower in self._followers.values()]
+        return {
+            "unsettled": len(self.unsettled) - self.unsettled.up_to(self.unsettled.watermark),
+            "open": sum(r.open for r in revisions),
+            "replayed": sum(r.replayed for r in revisions),
+            "late": refused.late,
+            "late_deletions": refused.late_deletions,
+            "unmatched_deletions": refused.unmatched_deletions,
+        }

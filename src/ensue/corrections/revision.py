@@ -1,0 +1,166 @@
+"""One query over events that may still change: from changes of the events to changes of the matches.
+
+The query has been evaluated up to the tip, the latest event that it may speak of. Some of its states on the way are
+kept as points. When something changes among the events, the evaluation goes back to the latest point before the
+change, and goes on from there: what it finds now that it had not found is new, and what it does not find any more is
+gone. So it is exact for every query of the language, with either engine. The oldest point moves on with the watermark,
+behind which nothing changes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from ensue.corrections.match_ids import difference
+from ensue.corrections.unsettled import NO_TIME, Unsettled
+from ensue.data.budget import Budget, Large
+from ensue.data.envelope import Parts
+from ensue.results.matches import Matches
+from ensue.results.running_query import RunningQuery
+
+#: After so many events, or a part of all that may change, a state is kept to go back to.
+_FEWEST_BETWEEN, _PARTS_BETWEEN = 1 << 12, 8
+
+
+@dataclass(frozen=True)
+class _Point:
+    """A state of the query, how many unsettled events it has seen, and what was found from it to the next point."""
+
+    events: int
+    state: Parts
+    found: tuple[Matches, ...] = ()
+
+
+@dataclass(frozen=True)
+class MatchChanges:
+    """What a step takes back, and what it adds."""
+
+    gone: list[Matches] = field(default_factory=list)
+    came: list[Matches] = field(default_factory=list)
+
+
+class Revision:
+    """Goes along with the unsettled events: `follow` gives the changes of the matches after each change of them."""
+
+    def __init__(self, running: RunningQuery, budget: Budget) -> None:
+        self._running = running
+        self._held = budget.holder()
+        self._points: list[_Point] = [_Point(0, running.parts())]
+        self._seen: int | None = 0  # the unsettled events that the running query has seen; None if that is not known
+        self.replayed = 0  # how many events were evaluated once more
+
+    @property
+    def open(self) -> int:
+        """The number of nodes in the match structure, which holds the open partial matches."""
+        return self._running.open
+
+    @property
+    def next_due(self) -> int | None:
+        """The time from which on the watermark alone may change something; None if it does not."""
+        return self._running.next_due
+
+    @property
+    def settled(self) -> int:
+        """How many of the unsettled events lie before the oldest point: nobody asks for them any more."""
+        return self._points[0].events
+
+    def catch_up(self, unsettled: Unsettled, until: int) -> None:
+        """Finds again what had been told of the first `until` events, after the state was loaded."""
+        if self._seen is None:
+            self._go_back(0)
+            settled = unsettled.up_to(unsettled.watermark)
+            if 0 < settled <= until:
+                self._evaluate(unsettled, settled)
+                self._keep_point(settled)
+            self._evaluate(unsettled, until)
+
+    def follow(self, unsettled: Unsettled, until: int, changed: int | None) -> MatchChanges:
+        """The changes now that the query may speak of the first `until` events, of which `changed` are as before."""
+        assert self._seen is not None, "it has caught up"
+        if changed is None or changed >= self._seen:
+            return MatchChanges([], self._go_on(unsettled, until))
+        last = max(i for i, p in enumerate(self._points) if p.events <= changed)
+        old = [m for p in self._points[last:] for m in p.found]
+        self._go_back(last)
+        self.replayed += until - self._points[last].events
+        return MatchChanges(*difference(old, self._go_on(unsettled, until)))
+
+    def forget(self) -> None:
+        """After a step that failed: what has been told is found again from the oldest point."""
+        self._seen = None
+
+    def _go_back(self, point: int) -> None:
+        self._points = [*self._points[:point], replace(self._points[point], found=())]
+        self._running.restore(self._points[point].state)
+        self._seen = self._points[point].events
+
+    def _go_on(self, unsettled: Unsettled, until: int) -> list[Matches]:
+        """Evaluates the events that have not been seen, and keeps points on the way."""
+        stride = max(_FEWEST_BETWEEN, until // _PARTS_BETWEEN)
+        found: list[Matches] = []
+        assert self._seen is not None
+        while True:
+            stop = min(until, self._seen + stride)
+            found += self._evaluate(unsettled, stop)
+            if stop - self._points[-1].events >= stride:
+                self._keep_point(stop)
+            if stop == until:
+                return found
+
+    def _evaluate(self, unsettled: Unsettled, until: int) -> list[Matches]:
+        """What is found as the query sees events up to `until`, and that the watermark has passed."""
+        assert self._seen is not None
+        seen, self._seen = self._seen, None
+        found: list[Matches] = []
+        if until > seen and unsettled.events is not None:
+            found += self._running.matches(unsettled.events.slice(seen, until - seen))
+        if unsettled.watermark > (int(unsettled.times[until - 1]) if until else NO_TIME):
+            due = self._running.matches_due(unsettled.watermark)
+            found += [] if due is None else [due]
+        found = [m for m in found if len(m)]
+        self._points[-1] = replace(self._points[-1], found=(*self._points[-1].found, *found))
+        told = [m.found for p in self._points for m in p.found]
+        self._held.hold(Large.TOLD, sum(f.nbytes for f in told), sum(map(len, told)))
+        self._seen = until
+        return found
+
+    def _keep_point(self, events: int) -> None:
+        self._points.append(_Point(events, self._running.parts()))
+
+    def told_since(self, watermark: int) -> list[Matches]:
+        """What was found that ends after the watermark, as far as that is known."""
+        found = [m for p in self._points for m in p.found]
+        late = [np.flatnonzero(m.stream.times[m.end] > watermark) for m in found]
+        return [m.some(places) for m, places in zip(found, late, strict=True) if len(places)]
+
+    def settle(self, unsettled: Unsettled) -> None:
+        """Lets go of what lies before the latest point that the watermark has passed."""
+        final = unsettled.up_to(unsettled.watermark)
+        if self._seen == final and final - self._points[-1].events >= _FEWEST_BETWEEN:
+            self._keep_point(final)
+        last = max(i for i, p in enumerate(self._points) if p.events <= final or i == 0)
+        del self._points[:last]
+
+    def without_first(self, count: int) -> None:
+        """The first `count` unsettled events are gone from the stream, all of them settled."""
+        self._points = [replace(p, events=p.events - count) for p in self._points]
+        self._seen = None if self._seen is None else self._seen - count
+
+    # -- the state
+
+    def save(self, unsettled: Unsettled) -> Parts:
+        """The state at the watermark: `settled` says up to where it has come."""
+        self.settle(unsettled)
+        final = unsettled.up_to(unsettled.watermark)
+        if self._points[0].events < final:
+            if self._seen != final:
+                self._go_back(0)
+                self._evaluate(unsettled, final)
+            self._points = [_Point(final, self._running.parts())]
+            self._seen = None
+        return self._points[0].state
+
+    def load(self, state: Parts) -> None:
+        self._points, self._seen = [_Point(0, state)], None

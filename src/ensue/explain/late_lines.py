@@ -1,0 +1,58 @@
+"""The lines of `explain` about conditions that cost more: judged on whole matches, or for each partial match."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ensue.automata.registers import formulas_of
+from ensue.language import ast
+from ensue.language.printer import print_expression
+from ensue.logic.classify import conjuncts_of
+from ensue.logic.comparisons import comparison
+from ensue.logic.earlier_forms import earlier_form, is_exact, why_late
+from ensue.logic.scope import Bindings, bindings, variables_of
+from ensue.plan import Plan
+from ensue.plan.choice import Choice
+
+_INDENT = " " * 14
+
+
+def late_lines(choice: Choice) -> list[str]:
+    """What is judged late or interpreted, why, and how to write it so that it is not."""
+    plan, checked = choice.plan, choice.checked
+    assert plan is not None
+    schema = checked.schema
+    lines: list[str] = []
+    for kind, conditions in (
+        ("judged        on whole matches: ", plan.related),
+        ("interpreted   for each open partial match: ", _interpreted(choice, plan)),
+    ):
+        for c in conditions:
+            lines.append(f"{kind}{print_expression(c)}")
+            lines += [
+                f"{_INDENT}{line}" for line in _advice(c, _known(checked.query.pattern, c), earlier_form(c, schema))
+            ]
+    return lines
+
+
+def _known(pattern: ast.Pattern, c: ast.Expression) -> Bindings:
+    """The variables where the filter with this condition stands."""
+    inside = (f.body for f in ast.find(pattern, ast.Filter) if c in conjuncts_of(f.condition))
+    return bindings(next(inside, pattern))
+
+
+def _interpreted(choice: Choice, plan: Plan) -> list[ast.Expression]:
+    """The conditions between events that no register checks alone, where the plan computes some."""
+    if not any(formulas_of(actions) for actions in plan.actions):
+        return []
+    filters = ast.find(choice.checked.query.pattern, ast.Filter)
+    said = [c for f in filters for c in conjuncts_of(f.condition)]
+    several = [c for c in said if len(variables_of(c)) > 1 and c not in plan.related]
+    return [c for c in dict.fromkeys(several) if comparison(c, choice.checked.schema) is None]
+
+
+def _advice(c: ast.Expression, known: Bindings, other: str | None) -> Iterator[str]:
+    yield f"because {why_late(c, known)}"
+    if other is not None:
+        same = "" if is_exact(c) else "; it differs for NaN, and where arithmetic rounds or overflows"
+        yield f"write {other}, which is checked when the second event comes{same}"

@@ -1,0 +1,108 @@
+"""The segments of one evaluator: what its windows come to, batch by batch, and what is kept between two batches."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ensue.data.budget import Holder, Large
+from ensue.data.complex_events import Piece
+from ensue.data.envelope import Parts
+from ensue.kernels.segment_lanes import FoldedColumns, Lanes
+from ensue.kernels.segments import NONE, FoldedEvents, Segments, keep_begun, read_windows, take_events
+from ensue.plan.spans import Spans
+
+Positions = npt.NDArray[np.int64]
+
+#: Below so many segments it does not pay to look which of them may go.
+_FEW = 1 << 12
+_FEW_BYTES = 1 << 20
+_NOTHING = np.zeros(0, dtype=np.int64)
+_OF_SEGMENTS = ("begin", "after", "partition", "before", "chosen")
+
+
+class WindowSegments:
+    """Folds the events of a stream over its windows. Several can share the columns of a reader, each with its share."""
+
+    def __init__(self, spans: Spans, columns: FoldedColumns, share: int, mask: int, holder: Holder) -> None:
+        self.lanes = Lanes(spans.folded, columns)
+        self._share = np.array([share, mask], dtype=np.int64)
+        self._cursor = np.zeros(1, dtype=np.int64)
+        self._holder = holder
+        self._kept = 0
+        self._held = _empty(self.lanes.widths)
+
+    def begin(self, events: FoldedEvents, base: int, partitions: int) -> None:
+        """Goes on to these events, whose first one has the position `base`."""
+        used, old = int(self._held.used[0]), self._held
+        before, sums = self.lanes.widen(events.numbers, events.known, (old.before[:used], old.sums))
+        room = used + int(np.count_nonzero(events.begins))
+        self._held = _empty(self.lanes.widths, room, max(partitions, len(old.last)))
+        for new, rows in zip(self._held[:5], (old.begin, old.after, old.partition, before, old.chosen), strict=True):
+            new[:used] = rows[:used]
+        self._held.used[0] = used
+        self._held.last[: len(old.last)], self._held.sums[: len(old.last)] = old.last, sums
+        self._held = self._held._replace(begun=np.empty(len(events.begins), dtype=np.int64))
+        self._events, self._base, self._cursor[0] = events, base, 0
+        size = sum(part.nbytes for part in self._held)
+        if size > _FEW_BYTES:
+            self._holder.hold(Large.OPEN, size, room)
+
+    def over(self, piece: Piece) -> dict[str, pa.Array]:
+        """What each aggregate comes to in the matches of a piece, which end after those of the last one, or there."""
+        out = self.lanes.room(len(piece.start))
+        spans = (piece.start, piece.end)
+        read_windows(self.lanes.layout, self._held, self._events, self._base, self._share, self._cursor, spans, out)
+        return self.lanes.results(*out)
+
+    def finish(self) -> bool:
+        """Folds the rest of the events; says whether it is time to look which segments may go."""
+        stop = len(self._events.begins)
+        take_events(self.lanes.layout, self._held, self._events, self._base, self._share, self._cursor, stop)
+        self._events = FoldedEvents(_NOTHING, _NOTHING, _NOTHING, _NOTHING)
+        self._held = self._held._replace(begun=_NOTHING)
+        return int(self._held.used[0]) > max(2 * self._kept, _FEW)
+
+    def keep_begun(self, positions: Positions) -> None:
+        """Keeps what windows that begin at these positions need; they are in stream order."""
+        used = int(self._held.used[0])
+        begins = self._held.begin[:used]
+        places = np.minimum(np.searchsorted(positions, begins), max(len(positions) - 1, 0))
+        alive = positions[places] == begins if len(positions) else np.zeros(used, dtype=np.bool_)
+        keep_begun(self._held, alive, np.empty(used, dtype=np.int64))
+        self._kept = int(self._held.used[0])
+
+    def keep_partitions(self, kept: Positions) -> None:
+        """Numbers the partitions anew: only these are left, in this order."""
+        number = np.full(max(len(self._held.last), int(kept.max(initial=-1)) + 1), NONE, dtype=np.int64)
+        number[kept] = np.arange(len(kept))
+        used, known = int(self._held.used[0]), len(self._held.last)
+        last = np.full(len(number), NONE, dtype=np.int64)
+        sums = np.zeros((len(number), self.lanes.widths[0]), dtype=np.int64)
+        last[:known], sums[:known] = self._held.last, self._held.sums
+        self._held.partition[:used] = number[self._held.partition[:used]]
+        self._held = self._held._replace(last=last[kept], sums=sums[kept])
+
+    def save(self) -> Parts:
+        used = int(self._held.used[0])
+        arrays = {name: getattr(self._held, name)[:used] for name in _OF_SEGMENTS}
+        arrays |= {"last": self._held.last, "sums": self._held.sums, "places": self.lanes.places}
+        return {name: array.copy() for name, array in arrays.items()}
+
+    def load(self, parts: Parts) -> None:
+        used = len(parts["begin"])
+        self.lanes.use(parts["places"].copy(), ())
+        self._held = _empty(self.lanes.widths, used, len(parts["last"]))
+        for name in (*_OF_SEGMENTS, "last", "sums"):
+            getattr(self._held, name)[:] = parts[name].reshape(getattr(self._held, name).shape)
+        self._held.used[0] = self._kept = used
+
+
+def _empty(widths: tuple[int, int], room: int = 0, partitions: int = 0) -> Segments:
+    begin, after, partition = (np.empty(room, dtype=np.int64) for _ in range(3))
+    before, chosen = (np.empty((room, width), dtype=np.int64) for width in widths)
+    last = np.full(partitions, NONE, dtype=np.int64)
+    sums = np.zeros((partitions, widths[0]), dtype=np.int64)
+    used, work = np.zeros(1, dtype=np.int64), np.empty(max(room, partitions), dtype=np.int64)
+    return Segments(begin, after, partition, before, chosen, last, sums, used, _NOTHING, work)

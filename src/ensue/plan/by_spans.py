@@ -1,0 +1,99 @@
+"""Windows by their ends: what a window is needs no mark on each of its events, if only aggregates of it are asked for.
+
+Where every event of a match carries the same mark, the match is its first and its last event. So the marks between
+are left out of the automaton, and what the query asks of the window is folded while the stream goes by
+(`kernels/segments.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import pyarrow as pa
+
+from ensue.automata.model import NO_MARKS
+from ensue.data.schema import Kind, Schema
+from ensue.language import ast
+from ensue.language.printer import print_expression
+from ensue.logic.check import Checked
+from ensue.logic.scope import aggregates_of, without_aggregates
+from ensue.logic.types import Typing
+from ensue.logic.window import looks_back
+from ensue.plan.plan import Plan
+from ensue.plan.spans import Folded, Spans
+
+#: Aggregates of the event at one end of a window: nothing is folded for them.
+OF_ENDS = ("first", "last")
+_FOLDED = ("count", "sum", "avg", "min", "max")
+_ORDERED = (Kind.BOOLEAN, Kind.INTEGER, Kind.FLOAT, Kind.TIMESTAMP, Kind.DURATION)
+
+
+def by_spans(plan: Plan, checked: Checked) -> Plan | None:
+    """The plan that finds the same windows by their ends; None where the query needs their events."""
+    marks = {t.marks for t in plan.automaton.transitions}
+    plain = not (plan.automaton.registers or plan.absence) and plan.schema is not None
+    # Equalities that became keys would part the events of a window otherwise than the query does.
+    if len(marks) != 1 or not plain or plan.keys != tuple(k.attribute for k in checked.query.partition):
+        return None
+    names = next(iter(marks))
+    spans = _spans_of(next(iter(names)), plan, checked) if len(names) == 1 else None
+    if spans is None:
+        return None
+    automaton = replace(
+        plan.automaton,
+        transitions=tuple(t if t.source == 0 else t.marked(NO_MARKS) for t in plan.automaton.transitions),
+    )
+    # Of windows with one end, each holds the shorter ones: every selector chooses the longest, which starts first.
+    chooses, judged = (s and ast.Selector.NEXT for s in (plan.chooses, plan.chooses_judged))
+    return replace(plan, automaton=automaton, chooses=chooses, chooses_judged=judged, spans=spans)
+
+
+def _spans_of(variable: str, plan: Plan, checked: Checked) -> Spans | None:
+    asked = [*(o.expression for o in checked.outputs), *plan.related]
+    if any(isinstance(e, ast.Name) for e in asked):
+        return None  # its events are shown
+    if any(any(ast.find(without_aggregates(e), ast.Attribute)) for e in asked):
+        return None  # a condition on each of its events that no automaton checks
+    folded: dict[str, Folded] = {}
+    for call in _aggregates(asked):
+        (argument,) = call.arguments
+        if looks_back(argument):
+            return None
+        if call.function not in OF_ENDS:
+            made = _folded(call, variable, plan.schema)
+            if made is None:
+                return None
+            folded[made.text] = made
+    return Spans(variable, tuple(folded.values()))
+
+
+def _aggregates(asked: Iterable[ast.Expression]) -> list[ast.Call]:
+    return [call for e in asked for call in aggregates_of(e)]
+
+
+def _folded(call: ast.Call, variable: str, schema: Schema | None) -> Folded | None:
+    """How the aggregate is folded; None where no segment holds it."""
+    (argument,) = call.arguments
+    text = print_expression(call)
+    if isinstance(argument, ast.Name):
+        return Folded(text, "count", None, Kind.INTEGER)
+    found, used = Typing(schema).infer(argument), _types(argument, schema)
+    if found is None or call.function not in _FOLDED or any(map(pa.types.is_uint64, used)):
+        return None  # integers in segments are of 64 bits with a sign
+    if call.function in ("min", "max") and (found.kind not in _ORDERED or any(map(pa.types.is_decimal, used))):
+        return None  # no integer stands for the value in its order
+    return Folded(text, call.function, _of_event(argument, variable), found.kind)
+
+
+def _types(argument: ast.Expression, schema: Schema | None) -> list[pa.DataType]:
+    """The types of the attributes of an expression."""
+    known = {} if schema is None else schema.attributes
+    return [known[a.name].arrow for a in ast.find(argument, ast.Attribute) if a.name in known]
+
+
+def _of_event(argument: ast.Expression, variable: str) -> ast.Expression:
+    """The expression over the attributes of one event."""
+    return ast.replaced(
+        argument, lambda e: ast.Name(e.name) if isinstance(e, ast.Attribute) and e.variable == variable else None
+    )
