@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from ensue.corrections.live_queries import Live, LiveQueries
     from ensue.errors import DataError, EngineError, EnsueError, QueryError
     from ensue.own.user_functions import function
+    from ensue.preparation import prepare
     from ensue.results.changes import Answer, Changes
     from ensue.results.detections import Detections
     from ensue.results.matches import Matches
@@ -37,6 +38,7 @@ __all__ = [
     "function",
     "live",
     "match",
+    "prepare",
     "query",
     "sql",
 ]
@@ -45,6 +47,7 @@ _PLACES = {
     **dict.fromkeys(("Query", "live", "match", "query"), "ensue.api"),
     **dict.fromkeys(("DataError", "EngineError", "EnsueError", "QueryError"), "ensue.errors"),
     "function": "ensue.own.user_functions",
+    "prepare": "ensue.preparation",
     "Detections": "ensue.results.detections",
     **dict.fromkeys(("Live", "LiveQueries"), "ensue.corrections.live_queries"),
     **dict.fromkeys(("Answer", "Changes"), "ensue.results.changes"),

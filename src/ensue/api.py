@@ -22,6 +22,7 @@ from ensue.logic.check import check
 from ensue.logic.never import warnings_of
 from ensue.own.registry import bound
 from ensue.plan.choice import choose
+from ensue.plan.mode import Mode
 from ensue.results.detections import Detections
 from ensue.results.matches import Matches
 
@@ -236,17 +237,19 @@ class Query:
         if is_spark(events):
             from ensue.spark.run import OfStream, run
 
-            _check_spark_engine(engine)
-            if progress is not None:
-                raise TypeError("progress: not for Spark DataFrames, which are evaluated lazily")
+            _check_on_spark(engine, progress)
             common: Any = {"memory": memory, "closed": closed, "of_stream": OfStream(**spark)}
             return run(self.ast, self.text, events, time=time, type=type, unit=unit, tiebreak=tiebreak, **common)
-        _check_local_engine(engine, events)
-        if spark:
-            raise TypeError(f"{', '.join(spark)}: for Spark DataFrames only")
+        _check_local(engine, events, spark)
         options = pipeline.RunOptions(engine, memory, progress, closed)
         reading: Any = {"time": time, "type": type, "unit": unit, "tiebreak": tiebreak}
         return pipeline.run(self.ast, self.text, events, options, reading=reading)
+
+    @overload
+    def detect(self, events: SparkFrame | Mapping[str, SparkFrame], **options: Unpack[SparkOptions]) -> DataFrame: ...
+
+    @overload
+    def detect(self, events: Any, **options: Unpack[Options]) -> Detections: ...
 
     def detect(
         self,
@@ -260,14 +263,21 @@ class Query:
         memory: str | int | None = None,
         progress: Callable[[int, int], None] | None = None,
         closed: bool = False,
-    ) -> Detections:
+        unbounded: bool = False,
+        alone: bool = False,
+        buckets: int | None = None,
+        name: str | None = None,
+    ) -> Detections | DataFrame:
         """Returns the events at which a match ends, and the events that took part in the matches that end there.
 
         It takes the same arguments as `run`. The result equals the matches of `run` grouped by their last event: one
         row for each last event, with every event that at least one of its matches marks. There may be exponentially
         many matches; the time that this takes depends on the events that took part, because the matches are not written
         out. They are written out in two cases only: where whole matches are selected or checked (`explain` says so),
-        and where the reference evaluates the query. Spark DataFrames are refused.
+        and where the reference evaluates the query.
+
+        A Spark DataFrame gives a lazy DataFrame, streaming if the events are. It has no positions, so `took_part` has
+        the events themselves, with all columns of the DataFrame. The options are those of `run`.
 
         >>> events = [{"time": k, "type": t} for k, t in enumerate("AABBC")]
         >>> query("SELECT * FROM S WHERE A ; B+ ; C WITHIN 4 EVENTS").detect(events, unit="s")
@@ -276,9 +286,14 @@ class Query:
         1           4         4         1, 2, 3, 4
         1 event ends a match
         """
+        spark = _given({"unbounded": unbounded or None, "alone": alone or None, "buckets": buckets, "name": name})
         if is_spark(events):
-            raise EngineError("detect takes events in memory or in files; only run takes a Spark DataFrame")
-        _check_local_engine(engine, events)
+            from ensue.spark.run import OfStream, run
+
+            _check_on_spark(engine, progress)
+            common: Any = {"memory": memory, "closed": closed, "of_stream": OfStream(**spark), "mode": Mode.UNION}
+            return run(self.ast, self.text, events, time=time, type=type, unit=unit, tiebreak=tiebreak, **common)
+        _check_local(engine, events, spark)
         return pipeline.detect(
             self.ast,
             self.text,
@@ -342,36 +357,54 @@ def _check_spark_engine(engine: str) -> None:
         raise EngineError(f"a Spark DataFrame is evaluated on Spark, not by engine={engine!r}: leave it out")
 
 
-def _check_local_engine(engine: str, events: Any) -> None:
+def _check_on_spark(engine: str, progress: object) -> None:
+    _check_spark_engine(engine)
+    if progress is not None:
+        raise TypeError("progress: not for Spark DataFrames, which are evaluated lazily")
+
+
+def _check_local(engine: str, events: Any, spark: Mapping[str, Any]) -> None:
     if engine == "spark":
         raise EngineError(
             f"engine='spark' takes a Spark DataFrame, not {_kind(events)}: give it spark.read.parquet(...) or "
             "spark.createDataFrame(...)"
         )
+    if spark:
+        raise TypeError(f"{', '.join(spark)}: for Spark DataFrames only")
 
 
 def _kind(events: Any) -> str:
     return f"{events.__class__.__module__}.{events.__class__.__qualname__}".removeprefix("builtins.")
 
 
-def query(text: str | bytes | Select, **own: Own) -> Query:
+def query(text: str | bytes | Select, *, params: Mapping[str, Any] | None = None, **own: Own) -> Query:
     """Makes a query from its text or from the builder in `ensue.dsl`; raises QueryError with every problem found.
 
     Functions, aggregates and automata of one's own are given by the names that the query has for them:
     `ensue.query(text, score=fn)`, with what `ensue.function(...)` returned. Those that are registered for the whole
     program need not be given.
 
+    `params` are the values of parameters, `$name` in the text, which stand wherever a literal can: numbers, texts,
+    truth values, None, `datetime` and `timedelta`, and lists of them behind IN.
+
+    >>> print(query("SELECT x FROM S WHERE A AS x FILTER x.v > $least LIMIT $n", params={"least": 2.5, "n": 3}))
+    SELECT x
+    FROM S
+    WHERE A AS x
+    FILTER x.v > 2.5
+    LIMIT 3
+
     >>> query("SELECT x FROM S WHERE A AS x ; B").ast.streams
     ('S',)
     """
     if isinstance(text, Select):
-        tree = text.build()
+        tree = text.build(params)
         printed = print_query(tree)
         return Query(printed, bound(tree, printed, own))
     if not isinstance(text, str | bytes):
         raise TypeError(f"a query is a text, bytes, or made with ensue.dsl, not {text.__class__.__name__}")
     decoded = decode(text)
-    return Query(decoded, bound(parse_query(decoded), decoded, own))
+    return Query(decoded, bound(parse_query(decoded, params), decoded, own))
 
 
 def live(queries: Mapping[str, Query], **options: Unpack[LiveArguments]) -> LiveQueries:
@@ -406,20 +439,34 @@ def _live_options(options: LiveArguments) -> LiveOptions:
 
 @overload
 def match(
-    events: SparkFrame | Mapping[str, SparkFrame], text: str | bytes | Select | Query, **options: Unpack[SparkOptions]
+    events: SparkFrame | Mapping[str, SparkFrame],
+    text: str | bytes | Select | Query,
+    *,
+    params: Mapping[str, Any] | None = None,
+    **options: Unpack[SparkOptions],
 ) -> DataFrame: ...
 
 
 @overload
-def match(events: Any, text: str | bytes | Select | Query, **options: Unpack[Options]) -> Matches: ...
+def match(
+    events: Any,
+    text: str | bytes | Select | Query,
+    *,
+    params: Mapping[str, Any] | None = None,
+    **options: Unpack[Options],
+) -> Matches: ...
 
 
-def match(events: Any, text: str | bytes | Select | Query, **options: Any) -> Matches | DataFrame:
-    """Short for `query(text).run(events, **options)`.
+def match(
+    events: Any, text: str | bytes | Select | Query, *, params: Mapping[str, Any] | None = None, **options: Any
+) -> Matches | DataFrame:
+    """Short for `query(text, params=params).run(events, **options)`.
 
     >>> len(match([{"time": 1, "type": "A"}, {"time": 2, "type": "A"}], "SELECT * FROM S WHERE A ; A", unit="s"))
     1
     """
-    made = text if isinstance(text, Query) else query(text)
+    if isinstance(text, Query) and params is not None:
+        raise TypeError("params: a query that is made has its values; give them to ensue.query")
+    made = text if isinstance(text, Query) else query(text, params=params)
     found: Matches | DataFrame = made.run(events, **options)
     return found

@@ -1,4 +1,4 @@
-"""The command line: `ensue check`, `ensue explain`, `ensue run`.
+"""The command line: `ensue check`, `ensue explain`, `ensue run`, `ensue prepare`.
 
 Exit codes: 0 for success, 1 if the query or the data is wrong (the error has a caret), 2 if the command is misused.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -45,6 +46,14 @@ SchemaOf = Annotated[
         "--input", "-i", help="Checks names and types against the columns of these events; '-' reads standard input."
     ),
 ]
+Params = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--param",
+        metavar="NAME=VALUE",
+        help="The value of $NAME in the query: a number, TRUE, FALSE, NULL, else a text, also in single quotes.",
+    ),
+]
 Time = Annotated[str, typer.Option(help="The time column.")]
 Type = Annotated[str | None, typer.Option(help="The column with each event's type.")]
 Unit = Annotated[str | None, typer.Option(help="The unit of an integer time column, such as ms.")]
@@ -72,10 +81,10 @@ def options(
 
 
 @app.command("check")
-def check_command(file: QueryFile, input: SchemaOf = None) -> None:
+def check_command(file: QueryFile, input: SchemaOf = None, param: Params = None) -> None:
     """Reports every problem of a query, or that it has none, and what of it can never match."""
     _check_standard_input(file, input)
-    made = _read_query(file)
+    made = _read_query(file, param)
     if input is None:
         made.check()
     else:
@@ -98,6 +107,7 @@ def explain_command(
     type: Type = None,
     unit: Unit = None,
     tiebreak: Tiebreak = None,
+    param: Params = None,
     engine: Annotated[str, typer.Option(help="'spark' also shows what Spark does for the query.")] = "auto",
     master: Master = None,
 ) -> None:
@@ -105,7 +115,7 @@ def explain_command(
     if (input is not None) != (engine == "spark"):
         raise typer.BadParameter("--input and --engine spark go together: they show what Spark does with the events")
     _check_master(master, engine)
-    made = _read_query(file)
+    made = _read_query(file, param)
     if input is None:
         typer.echo(made.explain(verbose=verbose, deterministic=deterministic))
         return
@@ -129,6 +139,7 @@ def run_command(
     type: Type = None,
     unit: Unit = None,
     tiebreak: Tiebreak = None,
+    param: Params = None,
     engine: Annotated[
         str, typer.Option(help="The engine that evaluates the query: auto, automaton, reference, or spark.")
     ] = "auto",
@@ -145,7 +156,7 @@ def run_command(
     if output not in (None, "-") and Path(str(output)).resolve() in (Path(file).resolve(), Path(input).resolve()):
         raise typer.BadParameter(f"the output would overwrite {output}")
     wanted = format or _format_of(output)
-    made = _read_query(file)
+    made = _read_query(file, param)
     when = None if no_time else time
     if engine == "spark":
         from_spark: dict[str, Any] = {"time": when, "type": type, "unit": unit, "tiebreak": tiebreak}
@@ -160,6 +171,22 @@ def run_command(
         reading: Any = {"time": when, "type": type, "unit": unit, "tiebreak": tiebreak}
         found = made.run(events, **reading, engine=engine, memory=memory, progress=report, closed=closed)
     _write(found, output, wanted)
+
+
+@app.command("prepare")
+def prepare_command() -> None:
+    """Compiles the engine for this machine, so that no query waits for it: once after an installation, in an image."""
+    from ensue.kernels.kernels_on_disk import folder  # numba is loaded where it is used
+    from ensue.preparation import steps
+
+    seconds = 0.0
+    for done in steps():
+        typer.echo(f"{done.seconds:5.1f} s  {done.kind}")
+        seconds += done.seconds
+    kept = folder()
+    typer.echo(f"{seconds:5.1f} s of processor time in all; {f'kept in {kept}' if kept else 'kept nowhere'}")
+    if kept is None:
+        raise EngineError("no folder for compiled kernels can be written to", "NUMBA_CACHE_DIR names another")
 
 
 def _check_master(master: str | None, engine: str) -> None:
@@ -196,13 +223,39 @@ def _read_events(input: str) -> pa.Table:
     return _read_standard_input() if input == "-" else read_table(input)
 
 
-def _read_query(file: str) -> Query:
-    if file == "-":
-        return query(sys.stdin.buffer.read())
+def _read_query(file: str, params: list[str] | None) -> Query:
     path = Path(file)
-    if not path.is_file():
+    if file != "-" and not path.is_file():
         raise typer.BadParameter(f"there is no file {file}")
-    return query(path.read_bytes())
+    text = sys.stdin.buffer.read() if file == "-" else path.read_bytes()
+    try:
+        return query(text, params=_values_of(params or []))
+    except TypeError as e:  # a value without a parameter
+        raise typer.BadParameter(str(e).removeprefix("params: ")) from None
+
+
+def _values_of(params: list[str]) -> dict[str, Any]:
+    """The values of `name=value`, typed by what they look like."""
+    values: dict[str, Any] = {}
+    for param in params:
+        name, equals, written = param.partition("=")
+        if not equals or not name.isidentifier():
+            raise typer.BadParameter(f"--param {param}: write it as --param least=3")
+        if name in values:
+            raise typer.BadParameter(f"--param {name} is given twice")
+        values[name] = _value_of(written)
+    return values
+
+
+def _value_of(written: str) -> Any:
+    known = {"TRUE": True, "FALSE": False, "NULL": None}
+    if written.upper() in known:
+        return known[written.upper()]
+    if re.fullmatch(r"'(?:[^']|'')*'", written):
+        return written[1:-1].replace("''", "'")
+    if re.fullmatch(r"[+-]?\d+", written):
+        return int(written)
+    return float(written) if re.fullmatch(r"[+-]?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?", written) else written
 
 
 def _read_standard_input() -> pa.Table:
@@ -284,6 +337,7 @@ def main() -> None:
         message = str(e)
         for named, option in _OPTIONS.items():
             message = message.replace(named, option)
+        message = re.sub(r"params=\{'(\w+)': 3\}", r"--param \1=3", message)
         typer.echo(message if message.startswith("error:") else f"error: {message}", err=True)
         sys.exit(1)
     except BrokenPipeError:  # whoever reads our output has closed the pipe, such as `head`

@@ -278,13 +278,6 @@ def test_it_tells_how_far_it_is() -> None:
     assert told[-1] == (5, 5)
 
 
-def test_a_spark_frame_is_refused() -> None:
-    frame = type("DataFrame", (), {"isStreaming": False, "__module__": "pyspark.sql.dataframe"})()
-    with pytest.raises(EngineError) as e:
-        IN_ROOMS.detect(frame)
-    assert str(e.value) == "detect takes events in memory or in files; only run takes a Spark DataFrame"
-
-
 @pytest.mark.parametrize(
     ("text", "options", "error", "message"),
     [

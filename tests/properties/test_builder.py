@@ -1,8 +1,12 @@
 """The builder and the text make the same AST, method by method."""
 
+from datetime import timedelta
+
 import pytest
 
-from ensue.language.builder import ANY, attribute, call, lastof, select, types, variables, window
+import ensue
+from ensue.errors import QueryError
+from ensue.language.builder import ANY, attribute, call, lastof, param, select, types, variables, window
 from ensue.language.parser import parse_expression, parse_pattern, parse_query
 from ensue.language.position_builder import exists, forall, from_to, position_sets, positions
 
@@ -151,6 +155,22 @@ QUERIES = [
     (select().from_("S").matching(A).partition_by("k", "v"), "SELECT * FROM S WHERE A PARTITION BY k, v"),
     (select().from_("S").matching(A).consume_by("any"), "SELECT * FROM S WHERE A CONSUME BY ANY"),
     (select().from_("S").matching(A).limit(3), "SELECT * FROM S WHERE A LIMIT 3"),
+    (select().from_("S").matching(A).limit(3, per="end"), "SELECT * FROM S WHERE A LIMIT 3 PER END"),
+    (
+        select().from_("S").matching(A).partition_by("k").limit(3, per="partition"),
+        "SELECT * FROM S WHERE A PARTITION BY k LIMIT 3 PER PARTITION",
+    ),
+    (
+        select(x.v.named("n")).from_("S").matching(A.named(x)).order_by(attribute("n").descending(), x.w + 1).limit(3),
+        "SELECT x.v AS n FROM S WHERE A AS x ORDER BY n DESC, x.w + 1 LIMIT 3",
+    ),
+    (
+        select(x)
+        .from_("S")
+        .matching(A.named(x))
+        .order_by(x.v.ascending(nulls_first=True), x.w.descending(nulls_first=False)),
+        "SELECT x FROM S WHERE A AS x ORDER BY x.v NULLS FIRST, x.w DESC NULLS LAST",
+    ),
     (
         select(x).from_("S").matching(pair.where(x.v == y.v).within("1 h")).partition_by("k").limit(1),
         "SELECT x FROM S WHERE A AS x ; B AS y FILTER x.v = y.v WITHIN 1 h PARTITION BY k LIMIT 1",
@@ -171,3 +191,28 @@ def test_patterns(built, text):
 @pytest.mark.parametrize(("built", "text"), QUERIES, ids=[text for _, text in QUERIES])
 def test_queries(built, text):
     assert built.build() == parse_query(text)
+
+
+def test_parameters():
+    """The values are given when the query is made, as those of a text are."""
+    pattern = A.named(x).repeated(param("low"), param("high"), gap="<= $gap").then(B.named(y), "[2 s .. $n min]")
+    filtered = pattern.where((y.v > param("least")) & y.k.isin(1, param("more"))).within("$n h")
+    made = select(y).from_("S").matching(filtered).limit(param("n"))
+    values = {"low": 2, "high": 3, "gap": timedelta(seconds=5), "n": 4, "least": -0.5, "more": [2, 3]}
+    text = (
+        "SELECT y FROM S WHERE (A AS x){2,3}[<= 5 s] ;[2 s .. 4 min] B AS y FILTER y.v > -0.5 AND y.k IN (1, 2, 3) "
+        "WITHIN 4 h LIMIT 4"
+    )
+    assert made.build(values) == parse_query(text)
+    assert ensue.query(made, params=values) == ensue.query(text)
+    assert select().from_("S").matching(A.within(param("n"))).build({"n": 7}) == parse_query(
+        "SELECT * FROM S WHERE A WITHIN 7 EVENTS"
+    )
+    with pytest.raises(QueryError, match="no value"):
+        made.build()
+
+
+@pytest.mark.parametrize("wrong", [lambda: param("1"), lambda: A.repeated(x.v), lambda: A.within(x.v + 1)])
+def test_what_is_no_parameter(wrong):
+    with pytest.raises((ValueError, TypeError), match=r"letter|whole number"):
+        wrong()

@@ -180,6 +180,10 @@ def test_what_cannot_follow_is_refused(spark, tmp_path):
         ensue.query("SELECT * FROM M WHERE M ; M WITHIN 5 s").late(matches, time="end_time")
     with pytest.raises(ensue.DataError, match="alone=True"):
         ensue.match(matches, "SELECT * FROM M WHERE M ; M WITHIN 5 s", time="end_time", alone=True, name="second")
+    with pytest.raises(ensue.EngineError, match="two queries in one stream have the name 'ensue'"):
+        ensue.match(matches, "SELECT * FROM M WHERE M ; M WITHIN 5 s", time="end_time")
+    with pytest.raises(AnalysisException, match="The metric name is not unique: ensue"):
+        matches.union(ensue.match(events, PAIRS.replace("8 s", "7 s")))
     again = matches.withWatermark("end_time", "5 seconds")
     with pytest.raises(ensue.DataError, match="leave withWatermark out"):
         ensue.match(again, "SELECT * FROM M WHERE M ; M WITHIN 5 s", time="end_time", name="second")

@@ -344,6 +344,7 @@ def test_columns_that_no_part_uses_may_be_anything(spark):
     ("columns", "options", "said"),
     [
         (["*", "k AS __ensue_time"], {}, "the column __ensue_time has a name that Ensue uses itself"),
+        (["*", "k AS __Ensue_word"], {}, "the column __Ensue_word has a name that Ensue uses itself"),
         (["*", "array(k) AS many"], {"tiebreak": "many"}, "'many' is of type array<bigint>, which has no order"),
     ],
 )

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F
-from sparkling import case_of, rows_of
+from sparkling import case_of, frame_of, rows_of
 from strategies import events_table, random_query, random_stream
 
 import ensue
@@ -42,11 +42,27 @@ TEXTS = [
     "\ue000",
     "\U0001f600",
     "\0",
+    "\N{LATIN CAPITAL LETTER A WITH DIAERESIS}B",
+    "\N{LATIN CAPITAL LETTER I WITH DOT ABOVE}",
+    "\N{GREEK CAPITAL LETTER ALPHA}\N{GREEK CAPITAL LETTER SIGMA}",
+    "stra\N{LATIN SMALL LETTER SHARP S}e",
+    "\N{LATIN CAPITAL LETTER DZ WITH CARON}",
+    "\N{DESERET CAPITAL LETTER LONG I}",
 ]
 FLAGS = [None, True, False]
 INSTANTS = [None, 0, 1, -1, 1_700_000_000_000_000, 1_700_000_000_000_001, -(3 * 10**16), 253_402_300_799_999_999]
 TIMES = ["1970-01-01 00:00Z", "2023-11-14 22:13:20.000001Z", "1019-05-03T18:40:00Z", "9999-12-31 23:59:59.999999Z"]
+LOCAL = [None, 0, 1_700_000_000_000_001, -(3 * 10**16), 19_675 * 86_400_000_000]
+DAYS = [None, 0, -1, 19_675, -347_222, 2_932_896]
+LOCAL_TIMES = ["1970-01-01", "2023-11-14 22:13:20.000001", "2023-11-14", "1019-05-03 18:40"]
 LITERALS = ["0", "1", "2", "-1", "9007199254740993", str(BIG), str(-BIG), "0.0", "0.1", "-0.5", "1e308", "1.5"]
+
+
+MAPS: list[Any] = [None, [], [("a", 1)], [("b", 2), ("", None)], [("a", None), ("b", BIG)]]
+NESTED = pa.struct([("A", pa.int64()), ("b", pa.string())])
+PATHS = ["x.n.A", "x.m['a']", "x.m['b']", "x.m['']", "x.l[1]", "x.l[-2]", "x.l[3]"]
+WHOLE = [*PATHS, "length(x.t)", "length(x.n.b)", "abs(x.i)", "abs(x.f)", "-x.i", "-x.f"]
+TEXT = ["x.t", "x.u", "x.n.b", "lower(x.t)", "upper(x.t)", "lower(x.u)", "upper(x.n.b)"]
 
 
 def odd_table(rng: Random, rows: int = 400) -> pa.Table:
@@ -61,6 +77,14 @@ def odd_table(rng: Random, rows: int = 400) -> pa.Table:
         "u": (TEXTS, pa.string()),
         "b": (FLAGS, pa.bool_()),
         "w": (INSTANTS, pa.timestamp("us", "UTC")),
+        "o": (LOCAL, pa.timestamp("us")),
+        "d": (DAYS, pa.date32()),
+        "n": ([None, *({"A": i, "b": t} for i, t in zip(INTEGERS, TEXTS, strict=False))], NESTED),
+        "m": (
+            [None, [], [("a", 1)], [("b", 2), ("", None)], [("a", None), ("b", BIG)]],
+            pa.map_(pa.string(), pa.int64()),
+        ),
+        "l": ([None, [], [1], [2, None, -1], [None], [BIG, 0, 3, 1]], pa.list_(pa.int64())),
     }
     columns = {n: pa.array([rng.choice(values) for _ in range(rows)], kind) for n, (values, kind) in kinds.items()}
     return pa.table({"time": pa.array(range(rows)), **columns})
@@ -77,7 +101,7 @@ def number(rng: Random, depth: int) -> str:
         )
     if depth and rng.random() < 0.5:
         return f"({number(rng, depth - 1)} {rng.choice('+-*/%')} {number(rng, depth - 1)})"
-    return rng.choice([f"x.{rng.choice('ijsfg')}", f"x.{rng.choice('ijsfg')}", rng.choice(LITERALS)])
+    return rng.choice([*(f"x.{rng.choice('ijsfg')}" for _ in "abc"), rng.choice(LITERALS), rng.choice(WHOLE)])
 
 
 def condition(rng: Random, depth: int = 2) -> str:
@@ -87,7 +111,7 @@ def condition(rng: Random, depth: int = 2) -> str:
         case 0 | 1 | 2:
             return f"{number(rng, depth)} {compare} {number(rng, depth)}"
         case 3:
-            return f"x.{rng.choice('tu')} {compare} {rng.choice(['x.t', 'x.u', repr('a'), repr('')])}"
+            return f"{rng.choice(TEXT)} {compare} {rng.choice([*TEXT, repr('a'), repr('')])}"
         case 4:
             no = rng.choice(["", "NOT "])
             return f"{number(rng, 1)} {no}{rng.choice(['IN (0, x.i, 0.1)', 'BETWEEN x.f AND 2', 'IN (1, x.g)'])}"
@@ -97,7 +121,8 @@ def condition(rng: Random, depth: int = 2) -> str:
             no, like = rng.choice(["", "NOT "]), rng.choice(["a%", "%", "_", "a_b", "%b", "", "a%b"])
             return f"x.t {no}LIKE '{like}'"
         case 10:
-            return f"x.w {compare} timestamp('{rng.choice(TIMES)}')"
+            local = f"{rng.choice('od')} {compare} timestamp('{rng.choice(LOCAL_TIMES)}')"
+            return f"x.{rng.choice([local, f'w {compare} timestamp(' + repr(rng.choice(TIMES)) + ')'])}"
         case 7:
             return f"NOT ({condition(rng, depth - 1)})"
         case 8:
@@ -109,7 +134,7 @@ def test_conditions_over_odd_values_hold_where_the_reference_says(spark):
     """NaN, NULL, -0.0, huge integers, overflow, division by zero: 300 conditions in one job, all in the JVM."""
     rng = Random("odd values")
     table = odd_table(rng)
-    events = spark.createDataFrame(table)
+    events = frame_of(spark, table)
     columns: list[Any] = []
     expected, texts = [], []
     while len(columns) < 300:
@@ -185,3 +210,14 @@ def test_a_window_in_events_counts_all_of_them(spark):
     text = "SELECT A.time AS a, B.time AS b FROM S WHERE A ; B WITHIN 3 EVENTS"
     events = spark.createDataFrame(pa.Table.from_pylist(rows))
     assert rows_of(ensue.match(events, text).toArrow()) == rows_of(ensue.match(rows, text).to_arrow())
+
+
+def test_keys_are_sent_where_tasks_do_not_share_them_out(spark):
+    """No match shows an event, so the other columns of all events are NULL in Python."""
+    rows = [
+        {"time": t, "type": x, "k": k} for t, (x, k) in enumerate(zip("ABABBA", (None, 0, 0, 0, 1, 1), strict=True))
+    ]
+    text = "SELECT * FROM S WHERE (b TO e WHERE e > b - 1 AND e IS B) PARTITION BY k CONSUME BY ANY LIMIT 1"
+    found = rows_of(ensue.match(frame_of(spark, pa.Table.from_pylist(rows)), text).toArrow())
+    assert found == rows_of(ensue.match(rows, text, engine="reference").to_arrow())
+    assert len(found) == 3

@@ -16,6 +16,7 @@ from pyspark.sql import types as T
 from sparkling import differences, rows_of, run_in_batch, with_types
 
 import ensue
+from ensue.plan.mode import Mode
 from ensue.spark import file_stretches
 from ensue.spark.plain_scan import SETTING
 from ensue.spark.read_by_tasks import ReadByTasks
@@ -92,7 +93,8 @@ def test_corpus(spark, tmp_path):
         if [f.dataType for f in frame.schema] == [f.dataType for f in spark_schema(table.schema)]:
             cases.append(case)
             frames.append(frame)
-            job = prepare(ensue.query(case.text).ast, case.text, frame, **case.options)
+            mode = Mode.UNION if case.detects else Mode.ENUMERATE
+            job = prepare(ensue.query(case.text).ast, case.text, frame, mode, **case.options)
             themselves += isinstance(job.files, ReadByTasks)
     for first in range(0, len(cases), 60):
         group = slice(first, first + 60)
@@ -119,6 +121,17 @@ def test_limits_count_what_a_stretch_reports(spark, rows, tmp_path):
     assert "in 2 stretches" in ensue.query(query).explain(frame)
     found = both_ways(spark, frame, query)
     assert found == rows_of(ensue.match(events(200, n=pa.array(range(200))), query).to_arrow())
+
+
+def test_detect(spark, tmp_path):
+    frame = spark.read.parquet(written(tmp_path / "e", events(200)))
+    by_tasks = rows_of(ensue.query(BY_KEY).detect(frame).toArrow())
+    spark.conf.set(SETTING, "false")
+    try:
+        assert by_tasks == rows_of(ensue.query(BY_KEY).detect(frame).toArrow())
+    finally:
+        spark.conf.unset(SETTING)
+    assert sum(by_tasks.values()) > 30
 
 
 def test_files_and_rows_out_of_order(spark, tmp_path):

@@ -27,6 +27,7 @@ from pyspark.sql import functions as F
 
 import ensue
 from ensue.columns.key_columns import with_keys
+from ensue.data.complex_events import merged_by_end
 from ensue.data.events import read_events
 from ensue.engines.item_lookback import ItemLookBack
 from ensue.engines.reference import evaluate
@@ -35,6 +36,7 @@ from ensue.language.ast import NANOSECONDS
 from ensue.language.parser import parse_query
 from ensue.logic.check import check
 from ensue.logic.classify import deadline_of
+from ensue.results.detections import Detections
 from ensue.results.matches import Matches
 from ensue.spark.type_mapping import spark_schema
 
@@ -55,6 +57,7 @@ class Case:
     table: pa.Table
     options: dict[str, Any]
     goes_on: bool = False  # as in a stream, where time goes on after the last event, so that all deadlines pass
+    detects: bool = False  # its rows are those of `detect`, with the places of the events that took part
 
     @property
     def time(self) -> str:
@@ -78,14 +81,33 @@ class Case:
         return self._rows(replace(parse_query(self.text), limit=None))
 
     def _rows(self, tree: ast.Query) -> Counter[str]:
+        query = ensue.Query(self.text, tree)
         if not self.goes_on or deadline_of(tree.pattern) is None:
-            return rows_of(ensue.Query(self.text, tree).run(self.table, **self.options, engine="reference").to_arrow())
+            if self.detects:
+                return _of_detections(query.detect(self.table, **self.options, engine="reference"))
+            return rows_of(query.run(self.table, **self.options, engine="reference").to_arrow())
         stream = read_events(self.table, tree.streams, **self.options)
         checked = check(tree, self.text, stream.schema)
         stream = with_keys(stream, tree)
         found = evaluate(checked, stream, passed=int(FAR.timestamp()) * 10**6)
+        if self.detects:
+            return _of_detections(Detections(checked, stream, merged_by_end(found)))
         look_back = ItemLookBack(checked)
         return rows_of(Matches(look_back.checked, look_back.extended(stream), found).to_arrow())
+
+
+def _of_detections(found: Detections) -> Counter[str]:
+    return rows_of(found.to_arrow().drop_columns(["position"]))
+
+
+def found_by(case: Case, events: DataFrame, **options: Any) -> DataFrame:
+    """The rows of the case on Spark; a detection shows the places of its events in place of the events."""
+    query = ensue.query(case.text)
+    if not case.detects:
+        rows: DataFrame = query.run(events, **case.options, **options)
+        return rows
+    found: DataFrame = query.detect(events, **case.options, **options)
+    return found.withColumn("took_part", F.transform("took_part", lambda event: event.getField(NTH)))
 
 
 def case_of(name: str, text: str, events: Any, **options: Any) -> Case:
@@ -208,7 +230,7 @@ def run_in_batch(
     parts = []
     for i, case in enumerate(cases):
         frame = frame_of(spark, case.table) if frames is None else frames[i]
-        parts.append(as_json(ensue.query(case.text).run(frame, **case.options), i))
+        parts.append(as_json(found_by(case, frame), i))
     return counted(reduce(DataFrame.unionAll, parts).collect(), len(cases))
 
 
@@ -244,7 +266,7 @@ def run_as_stream(
     parts = []
     for i, case in enumerate(cases):
         events = events_of(source, case, i)
-        matches = ensue.query(case.text).run(events, **case.options, unbounded=True, buckets=4, name=f"case_{i}")
+        matches = found_by(case, events, unbounded=True, buckets=4, name=f"case_{i}")
         parts.append(as_json(matches, i))
     sink = folder / "sink"
     started = (

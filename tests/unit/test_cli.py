@@ -230,6 +230,35 @@ def test_unsorted_events_are_said_on_standard_error(folder):
     assert "the events were not in the order of time (1 step back): sorted, stably" in words(told)
 
 
+def test_parameters(folder):
+    (folder / "with.sql").write_text(f"{TEXT} FILTER y.v > $least AND x.type = $type LIMIT $n")
+    code, shown, _ = command("run", "with.sql", "-i", "events.parquet", "--param", "least=8.5", "--param", "type=A", *N)
+    assert (code, shown.endswith(b"1 match\n")) == (0, True)
+    code, shown, _ = command("explain", "with.sql", "--param", "least=null", "--param", "type='8'", *N)
+    assert code == 0
+    assert b"FILTER y.v > NULL AND x.type = '8'" in shown
+    assert command("check", "with.sql", "--param", "least=true", "--param", "type=x=y", *N)[0] == 0
+    code, _, told = command("check", "with.sql", "--param", "least=-1e3", *N)
+    assert (code, "hint: hand it over: --param type=3" in told) == (1, True)
+
+
+N = ("--param", "n=7")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (("--param", "least"), "write it as --param least=3"),
+        (("--param", "v=1", "--param", "v=2"), "--param v is given twice"),
+        (("--param", "v=1"), "the query has no $v"),
+    ],
+)
+def test_parameters_that_are_none(folder, given, message):
+    code, _, told = command("check", "good.sql", *given)
+    assert code == 2
+    assert message in words(told)
+
+
 # ---------------------------------------------------------------- exit codes
 
 

@@ -109,6 +109,7 @@ ROOMS = (
     "pipeline",
     "corrections",
     "api",
+    "preparation",
     "algebra",
     "spark",
     "cli",

@@ -11,7 +11,7 @@ from ensue.kernels.arena import MARK_BITS, NOTHING, REST, STAMP, USED
 from ensue.kernels.clock_enumeration import write_clock_matches
 from ensue.kernels.clock_lists import NO_CHECK, NODES_A_MOVE, STOPPED, join, new_cell, new_start, passed
 from ensue.kernels.clock_programs import CHECK, RESETS, WAITS, ClockSteps
-from ensue.kernels.jit import at, inlined, kernel
+from ensue.kernels.jit import at, evaluator, inlined
 from ensue.kernels.stepping import (
     CURSOR,
     DONE,
@@ -39,7 +39,7 @@ from ensue.kernels.stepping import (
 from ensue.kernels.waiting_lists import queued, ripe
 
 
-@kernel
+@evaluator
 def advance(tables: Tables, batch: Batch, rules: Rules, state: State, steps: ClockSteps) -> int:
     """Steps from the cursor to the end of the batch, or to where something is missing."""
     progress, used = state.progress, state.arena.used

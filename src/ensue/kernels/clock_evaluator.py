@@ -19,8 +19,6 @@ from ensue.kernels.stepping import Batch, State
 class ClockEvaluator(Evaluator):
     """Steps over batches in constant time an event, whatever the number of open partial matches."""
 
-    kernel = "clock_advance.advance"
-
     def _prepare(self, tick: int | None) -> tuple[Arena, ClockPrograms]:
         self._clock = ClockPrograms(self.plan.automaton, self.plan.actions)
         (clock,) = self.plan.automaton.registers

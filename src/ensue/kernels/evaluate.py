@@ -20,7 +20,7 @@ from ensue.kernels.arena import (
 from ensue.kernels.counting import count_matches
 from ensue.kernels.earliest import TOO_DEEP, add_rungs, earliest_start
 from ensue.kernels.enumeration import write_matches
-from ensue.kernels.jit import at, inlined, inner, kernel
+from ensue.kernels.jit import at, evaluator, inlined, inner
 from ensue.kernels.participants import write_participants
 from ensue.kernels.register_steps import prepare
 from ensue.kernels.select import keep_best
@@ -62,7 +62,7 @@ from ensue.kernels.stepping import (
 from ensue.kernels.value_trees import NODES_A_CALL
 
 
-@kernel
+@evaluator
 def advance(
     tables: Tables, batch: Batch, rules: Rules, state: State, lists: Any, registers: Any, reporting: Reporting
 ) -> int:

@@ -14,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit, types
 
+from ensue.kernels.compiling import with_care
+
 #: Says of an index in a hot loop that it is not negative: else each access first makes the last element out of -1, with
 #: registers that such a loop has not left (measured: a quarter of the time of an event). Without the compiler, NumPy
 #: refuses a negative one.
@@ -36,7 +38,12 @@ def read_only(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compiles a function that is called from Python. It makes no arrays."""
-    return _compiled(function, _UNCOUNTED)
+    return _called_from_python(function, tell=False)
+
+
+def evaluator(function: Callable[..., Any]) -> Any:
+    """The same for one that takes seconds to compile, which is said."""
+    return _called_from_python(function, tell=True)
 
 
 def inner(function: Callable[..., Any]) -> Any:
@@ -50,7 +57,7 @@ def inlined(function: Callable[..., Any]) -> Any:
 
 
 def part(function: Callable[..., Any]) -> Any:
-    """Marks a part of one kernel, cut out to be read by itself: the compiler reads it together with its only caller."""
+    """Marks a part of a kernel, cut out to be read by itself: the compiler reads it together with what calls it."""
     return njit(inline="always")(function)
 
 
@@ -59,8 +66,19 @@ def allocating(function: Callable[..., Any]) -> Any:
     return _compiled(function, {"_nrt": True})
 
 
+def _called_from_python(function: Callable[..., Any], *, tell: bool) -> Any:
+    made = _compiled(function, _UNCOUNTED)
+    if not hasattr(made, "compile"):  # without the compiler
+        return made
+    return with_care(made, tell=tell, kept=made.stats.cache_path is not None)
+
+
 def _compiled(function: Callable[..., Any], options: dict[str, Any]) -> Any:
-    made = njit(cache=True, nogil=True, **{"forceinline": False, "no_cfunc_wrapper": True, **options})(function)
+    options = {"nogil": True, "forceinline": False, "no_cfunc_wrapper": True, **options}
+    try:
+        made = njit(cache=True, **options)(function)
+    except RuntimeError:  # there is no folder where what is compiled can be kept: not even one of the user
+        made = njit(**options)(function)
     template = getattr(made, "get_call_template", None)
     if template is not None:
         # Numba would compile a function anew for each constant that it is called with.

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from numba import njit
 
-from ensue.kernels.jit import kernel
+from ensue.kernels.jit import kernel, part
 
 Codes = npt.NDArray[np.int64]
 Words = npt.NDArray[np.int64]
@@ -254,14 +253,14 @@ def _of_dictionary(column: pa.DictionaryArray, kept: Codes | None, texts: TextNu
 # ---------------------------------------------------------------- tables
 
 
-@njit(cache=True, nogil=True, inline="always")
+@part
 def _mixed(hashed: int, word: int) -> int:
     """Multiplies and folds: the last bits of what comes out depend on all of the word."""
     hashed = (hashed ^ word) * -7046029254386353131
     return hashed ^ (hashed >> 32)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@part
 def _hash_of_row(words: Any, i: int) -> int:
     hashed = 0
     for w in range(words.shape[1]):
@@ -269,11 +268,11 @@ def _hash_of_row(words: Any, i: int) -> int:
     return hashed
 
 
-@njit(cache=True, nogil=True, inline="always")
+@part
 def _place_of_row(words: Any, i: int, rows: Any, table: Any) -> int:
     """Where in the table the row is, or would be."""
     mask = len(table) - 1
-    place = _hash_of_row(words, i) & mask
+    place: int = _hash_of_row(words, i) & mask
     while table[place] != _FREE:
         known = table[place]
         same = True
@@ -327,7 +326,7 @@ def _place_rows(rows: Any, count: int, table: Any) -> None:
         _put(table, _hash_of_row(rows, i), i)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@part
 def _put(table: Any, hashed: int, number: int) -> None:
     mask = len(table) - 1
     place = hashed & mask
@@ -336,7 +335,7 @@ def _put(table: Any, hashed: int, number: int) -> None:
     table[place] = number
 
 
-@njit(cache=True, nogil=True, inline="always")
+@part
 def _hash_of_text(data: Any, first: int, last: int) -> int:
     hashed = last - first
     for b in range(first, last):
@@ -344,10 +343,10 @@ def _hash_of_text(data: Any, first: int, last: int) -> int:
     return hashed
 
 
-@njit(cache=True, nogil=True, inline="always")
+@part
 def _place_of_text(data: Any, first: int, last: int, known_data: Any, known_end: Any, table: Any) -> int:
     mask = len(table) - 1
-    place = _hash_of_text(data, first, last) & mask
+    place: int = _hash_of_text(data, first, last) & mask
     while table[place] != _FREE:
         begin, end = known_end[table[place]], known_end[table[place] + 1]
         same = end - begin == last - first

@@ -20,13 +20,13 @@ from ensue.data.events import EventStream, one_chunk
 from ensue.kernels import evaluate, stepping
 from ensue.kernels.arena import EVENT, MARK_BITS, NOTHING, TREE, USED, Arena, bytes_a_node, collect, grown, new_arena
 from ensue.kernels.classes import Classes, Classifier, Codes, take_busy
-from ensue.kernels.compiled import make_ready
 from ensue.kernels.counting import Counts
 from ensue.kernels.delivery import Delivery
 from ensue.kernels.earliest import WIDTH as LADDER
 from ensue.kernels.enumeration import MOST_CANDIDATES
 from ensue.kernels.forecast import Forecast
 from ensue.kernels.jit import read_only
+from ensue.kernels.kernels_on_disk import drop_stale
 from ensue.kernels.keys import KeyNumbers
 from ensue.kernels.output_buffer import OutputBuffer
 from ensue.kernels.programs import MoveNotes, Programs
@@ -152,8 +152,6 @@ class Evaluator:
     `shares` is a power of two.
     """
 
-    kernel = "evaluate.advance"
-
     def __init__(
         self,
         plan: Plan,
@@ -165,7 +163,7 @@ class Evaluator:
         configurations: int = 4096,
         delivery: Delivery | None = None,
     ) -> None:
-        make_ready(self.kernel)
+        drop_stale()
         self.plan = plan
         self._reader = reader
         delivery = delivery or Delivery(together=plan.judged)

@@ -96,6 +96,13 @@ class Interval(Node):
 
 
 @dataclass(frozen=True)
+class WrittenInterval(Interval):
+    """An interval with parameters, in what the builder makes: its text is read when these have values."""
+
+    text: str = ""
+
+
+@dataclass(frozen=True)
 class EventCount(Node):
     """The window `n EVENTS`."""
 
@@ -129,6 +136,16 @@ class Literal(Expression):
 @dataclass(frozen=True)
 class DurationLiteral(Expression):
     duration: Duration
+
+
+@dataclass(frozen=True)
+class Parameter(Expression):
+    """`$name`, in what the builder makes; a query that was read has values in the places of its parameters."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f"${self.name}"
 
 
 @dataclass(frozen=True)

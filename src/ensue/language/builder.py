@@ -15,10 +15,10 @@ PARTITION BY id
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import reduce
-from typing import TypeAlias
+from typing import Any, TypeAlias, cast
 
 from ensue.language import ast
 from ensue.language.parser import parse_interval, parse_query
@@ -223,6 +223,16 @@ def variables(*names: str) -> tuple[Variable, ...]:
     return tuple(map(Variable, names))
 
 
+def param(name: str) -> Expr:
+    """`$name`: a value that `ensue.query(built, params={name: value})` gives; also a count of `repeated` and `limit`.
+
+    In a text for a window or a gap it is written out: `within("$time")`, `then(B, "<= $n min")`.
+    """
+    if not name.isidentifier():
+        raise ValueError(f"{name!r} is no name of a parameter: a letter, then letters, digits and _")
+    return Expr(ast.Parameter(name))
+
+
 def attribute(name: str) -> Expr:
     """A bare attribute name, for the condition of `x.each(...)`."""
     return Expr(ast.Name(name))
@@ -301,10 +311,10 @@ class Pat:
         """`p FILTER f`"""
         return Pat(ast.Filter(self.node, condition.node))
 
-    def within(self, window: str | int) -> Pat:
+    def within(self, window: str | int | Expr) -> Pat:
         """`p WITHIN I`: a duration ("5 s"), an interval ("> 2 s, <= 5 s"), or a number of events."""
-        if isinstance(window, int):
-            return Pat(ast.Within(self.node, ast.EventCount(window)))
+        if not isinstance(window, str):
+            return Pat(ast.Within(self.node, ast.EventCount(_count(window))))
         return Pat(ast.Within(self.node, _interval(window)))
 
     def then(self, other: Pat, gap: str | None = None) -> Pat:
@@ -357,12 +367,19 @@ class Pat:
         return Pat(ast.NotBefore(absent.node, _interval(within), self.node))
 
     def repeated(
-        self, low: int = 1, high: int | None = None, *, link: ast.Link | str = ast.Link.THEN, gap: str | None = None
+        self,
+        low: int | Expr = 1,
+        high: int | Expr | None = None,
+        *,
+        link: ast.Link | str = ast.Link.THEN,
+        gap: str | None = None,
     ) -> Pat:
         """`p+` and, with counts, `p{n,m}`; `link=":"` and `link="->"` make the other forms."""
-        if low < 1 or (high is not None and high < low):
+        least, most = _count(low), None if high is None else _count(high)
+        known = isinstance(low, int) and isinstance(high, int | None)
+        if known and (least < 1 or (most is not None and most < least)):
             raise ValueError(f"an iteration of {low} to {high} rounds matches nothing; for none, use optional()")
-        return Pat(ast.Iteration(self.node, low, high, ast.Link(link), _gap(gap)))
+        return Pat(ast.Iteration(self.node, least, most, ast.Link(link), _gap(gap)))
 
     def optional(self) -> Pat:
         """`p?`"""
@@ -421,7 +438,7 @@ class Windows:
         """`FILTER f`, as on aggregates of the window"""
         return Pat(self.node).where(condition)
 
-    def within(self, window: str | int) -> Pat:
+    def within(self, window: str | int | Expr) -> Pat:
         """`WITHIN I`"""
         return Pat(self.node).within(window)
 
@@ -442,7 +459,17 @@ ANY = Pat(ast.Any())
 
 def _interval(text: str) -> ast.Interval:
     inner = text.strip().removeprefix("[").removesuffix("]").strip()
-    return parse_interval(f"[{inner}]" if inner[:1] in "<>=" or ".." in inner else f"[<= {inner}]")
+    written = f"[{inner}]" if inner[:1] in "<>=" or ".." in inner else f"[<= {inner}]"
+    return ast.WrittenInterval(None, None, written) if "$" in written else parse_interval(written)
+
+
+def _count(value: int | Expr) -> int:
+    """A whole number of the tree. A parameter stands for one until the query is printed, and read with its values."""
+    if isinstance(value, int):
+        return value
+    if isinstance(value.node, ast.Parameter):
+        return cast(int, value.node)
+    raise TypeError("a count is a whole number or param(...)")
 
 
 def _gap(text: str | None) -> ast.Interval | None:
@@ -492,16 +519,19 @@ class Select:
         made = (k if isinstance(k, ast.SortKey) else ast.SortKey(k.node) for k in keys)
         return dataclasses.replace(self, order=tuple(made))
 
-    def limit(self, most: int, *, per: str = "result") -> Select:
+    def limit(self, most: int | Expr, *, per: str = "result") -> Select:
         """`LIMIT n`, and with `per="end"` or `per="partition"` the other forms"""
-        return dataclasses.replace(self, most=most, per=ast.Per(per.upper()))
+        return dataclasses.replace(self, most=_count(most), per=ast.Per(per.upper()))
 
     def expecting(self, pattern: Pat) -> Select:
         """`EXPECT (p)`: every beginning of the stream is one of a stream that `p` spans"""
         return dataclasses.replace(self, expected=pattern)
 
-    def build(self) -> ast.Query:
-        """Returns the AST, printed and parsed once, so that every node has a span in a readable text."""
+    def build(self, params: Mapping[str, Any] | None = None) -> ast.Query:
+        """Returns the AST, printed and parsed once, so that every node has a span in a readable text.
+
+        `params` are the values of the parameters.
+        """
         if self.pattern is None or not self.streams:
             raise ValueError("a query needs from_(...) and matching(...)")
         query = ast.Query(
@@ -516,7 +546,7 @@ class Select:
             order=self.order,
             expect=None if self.expected is None else self.expected.node,
         )
-        return parse_query(print_query(query))
+        return parse_query(print_query(query), params)
 
 
 def select(*items: Expr | Variable | ast.Item) -> Select:

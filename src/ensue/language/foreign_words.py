@@ -133,7 +133,7 @@ _RULES: tuple[_Rule, ...] = (
         (r"¶\|", "write A OR B"),
         (r"¶&", "write A ALL B for both in any order; A AND B asks that one event be both"),
         (r"¶[!~]", "write NOT between two patterns: A ; NOT B ; C"),
-        (r"¶(?:\^|\$)", "a match may start at any event: there are no anchors ^ and $"),
+        (r"¶(?:\^|\$(?!\w))", "a match may start at any event: there are no anchors ^ and $"),
         (r"¶(?:=>|>>|>|\u2192)", _NEXT),
         (r"[;:>(]\s*¶\.", "write ANY for any event"),
         (r"¶\.", "a condition goes into FILTER: WHERE pattern FILTER x.v > 1"),
@@ -162,7 +162,7 @@ _RULES: tuple[_Rule, ...] = (
         (r"\bINTERVAL\s*¶", "write the duration as it is: 5 min"),
         (r"\b(?:DATE|TIMESTAMP|DATETIME)\s*¶('[^']*')", r"write timestamp(\1)"),
         (r"\(\s*¶SELECT\b|\bEXISTS\s*¶\(", _NESTED),
-        (r"¶(?:\?|:\w|@|\{|%)", _PARAMETER),
+        (r"¶(?:\?|:\w|@|\{|%|\$)", _PARAMETER),
         (r'¶"', "strings take single quotes, names that need it backticks"),
         (r"¶=>", "write >="),
         (r"==?¶=", "equality is written with one ="),
@@ -179,17 +179,17 @@ _RULES: tuple[_Rule, ...] = (
         (r"¶'(\d+(?:\.\d+)?\s*[a-z]+)'", r"a duration has no quotes: \1"),
         (r"¶P(?:T|\d)", "write a duration as 5 min, or 1 h 30 min"),
         (r"\d\s*¶$", "a duration has a unit, as 5 s; a number of events is 5 EVENTS"),
-        (r"¶(?:\?|:\w|@|\{)", _PARAMETER),
+        (r"¶(?:\?|:\w|@|\{|\$)", _PARAMETER),
         (r"¶EVENTS\b", "a window has a time or a number of events: write both, WITHIN 5 min WITHIN 10 EVENTS"),
     ),
     *_rules(
         frozenset(("PARTITION", "ORDER")),
-        (r"¶(?:\?|:\w|@|\{)", _PARAMETER),
+        (r"¶(?:\?|:\w|@|\{|\$)", _PARAMETER),
     ),
     *_rules(
         frozenset(("LIMIT",)),
         (r"¶,", "LIMIT takes one number"),
-        (r"¶(?:\?|:\w|@|\{)", _PARAMETER),
+        (r"¶(?:\?|:\w|@|\{|\$)", _PARAMETER),
     ),
 )
 #: The same where a word is no misspelt keyword.

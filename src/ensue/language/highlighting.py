@@ -28,6 +28,7 @@ class EnsueLexer(RegexLexer):  # type: ignore[misc]  # Pygments has no types
             (r"/\*(?:[^*]|\*(?!/))*\*/", Comment.Multiline),
             (r"'(?:[^']|'')*'", String),
             (r"`(?:[^`]|``)+`", Name),
+            (r"\$[^\W\d]\w*", Name.Variable),
             (r"\.\s*[^\W\d]\w*", Name.Attribute),  # after a dot, a keyword is a name too
             (r"\d+(?:\.\d+)?(?:e[+-]?\d+)?", Number),
             (words(sorted(KEYWORDS), prefix=r"\b", suffix=r"\b"), Keyword),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -14,6 +15,7 @@ from lark.tree import Meta
 from ensue.errors import Problem, ProblemKind, QueryError, Span
 from ensue.language import ast
 from ensue.language.expression_rules import ExpressionRules
+from ensue.language.parameters import Parser, WithParameters, check_parameters
 from ensue.language.pattern_rules import PatternRules
 from ensue.language.position_rules import PositionRules
 from ensue.language.query_rules import QueryRules
@@ -29,13 +31,13 @@ _OPENING = frozenset(("LPAR", "LSQB", "LBRACE"))
 _CLOSING = frozenset(("RPAR", "RSQB", "RBRACE"))
 
 
-def parse_query(text: str | bytes) -> ast.Query:
-    """The AST of a whole query.
+def parse_query(text: str | bytes, params: Mapping[str, Anything] | None = None) -> ast.Query:
+    """The AST of a whole query; `params` are the values of what it writes as `$name`.
 
     >>> parse_query("SELECT * FROM S WHERE A AS x ; B").pattern
     Sequence(left=As(body=Type(name='A'), variable='x'), right=Type(name='B'), link=<Link.THEN: ';'>, gap=None)
     """
-    node = _parse(text, "query_text")
+    node = _parse(text, "query_text", params)
     assert isinstance(node, ast.Query)
     return node
 
@@ -82,7 +84,7 @@ def decode(text: str | bytes) -> str:
     return text
 
 
-def _parse(text: str | bytes, start: str) -> ast.Node:
+def _parse(text: str | bytes, start: str, params: Mapping[str, Anything] | None = None) -> ast.Node:
     text = decode(text)
     if not text.strip():
         what = start.removesuffix("_text")
@@ -93,10 +95,13 @@ def _parse(text: str | bytes, start: str) -> ast.Node:
             "a query reads SELECT * FROM stream WHERE pattern" if start == "query_text" else None,
         )
         raise QueryError(text, [problem])
-    parser = _lark(start)
+    parser: Parser = _lark(start)
+    with_parameters = check_parameters(text, params or {})
+    if with_parameters:
+        parser = WithParameters(parser, params or {})
     try:
         _check_nesting(parser, text)
-        tree = parser.parse(text, start=start)
+        tree = _tree_of(parser, text, start) if with_parameters else _lark(start).parse(text, start=start)
     except (UnexpectedToken, UnexpectedCharacters):
         raise QueryError(text, syntax_problems(parser, text, start, lambda tree: _made(tree)[1])) from None
     node, refused = _made(tree)
@@ -105,6 +110,16 @@ def _parse(text: str | bytes, start: str) -> ast.Node:
     assert isinstance(node, ast.Node)
     _check_depth(text, node)
     return node
+
+
+def _tree_of(parser: Parser, text: str, start: str) -> Tree[Token]:
+    """The tree of the tokens that the parser makes of the text."""
+    reading = parser.parse_interactive(start=start)
+    last = Token("$END", "")
+    for last in parser.lex(text):
+        reading.feed_token(last)
+    tree: Tree[Token] = reading.feed_token(Token.new_borrow_pos("$END", "", last))
+    return tree
 
 
 def _made(tree: Tree[Token]) -> tuple[Anything, list[Problem]]:
@@ -150,7 +165,7 @@ def _too_deep(span: Span, hint: str | None = None) -> Problem:
     return Problem(ProblemKind.UNSUPPORTED, f"the query nests more than {MAX_DEPTH} deep here", span, hint)
 
 
-def _check_nesting(parser: Lark, text: str) -> None:
+def _check_nesting(parser: Parser, text: str) -> None:
     depth = 0
     for token in parser.lex(text):
         depth += (token.type in _OPENING) - (token.type in _CLOSING)

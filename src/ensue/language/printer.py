@@ -206,6 +206,8 @@ def _gap(interval: ast.Interval | None) -> str:
 def print_window(window: ast.Interval | ast.EventCount) -> str:
     if isinstance(window, ast.EventCount):
         return f"{window.count} EVENTS"
+    if isinstance(window, ast.WrittenInterval):
+        return window.text
     if window.low is None and window.high is not None and window.high.inclusive:
         return print_duration(window.high.duration)
     return print_interval(window)
@@ -218,6 +220,8 @@ def print_interval(interval: ast.Interval) -> str:
     >>> print_interval(parse_interval("[2 s .. 5 s]"))
     '[>= 2 s, <= 5 s]'
     """
+    if isinstance(interval, ast.WrittenInterval):
+        return interval.text
     low, high = interval.low, interval.high
     if low is not None and low == high and low.inclusive:
         return f"[= {print_duration(low.duration)}]"
@@ -257,6 +261,8 @@ def _expression(e: ast.Expression) -> tuple[str, int]:
             return _literal(e), _E_VALUE
         case ast.DurationLiteral():
             return print_duration(e.duration), _E_VALUE
+        case ast.Parameter():
+            return str(e), _E_VALUE
         case ast.Name():
             return print_name(e.name), _E_VALUE
         case ast.Attribute():

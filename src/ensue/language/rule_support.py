@@ -24,7 +24,7 @@ def span_of(meta: Meta) -> Span:
 def token_span(token: Token) -> Span:
     """The place of one word or sign."""
     start = token.start_pos or 0
-    return Span(start, start + len(token))
+    return Span(start, token.end_pos or start + len(token))
 
 
 def whole_number(token: Token) -> int:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Set
 
-from lark import Lark
 from lark.exceptions import UnexpectedToken
 from lark.lexer import PatternStr
 
 from ensue.errors import Problem, ProblemKind, Span, did_you_mean
 from ensue.language.foreign_words import hint_for
+from ensue.language.parameters import Parser, WithParameters
 
 KEYWORDS = frozenset(
     """SELECT FROM WHERE FILTER WITHIN PARTITION BY CONSUME LIMIT AS OR AND ALL UNLESS NOT STRICT NEXT LAST MAX
@@ -59,7 +59,7 @@ _NAMED = {
 }
 
 
-def explain_token(parser: Lark, text: str, error: UnexpectedToken, clause: str) -> Problem:
+def explain_token(parser: Parser, text: str, error: UnexpectedToken, clause: str) -> Problem:
     """The problem for a token that is not allowed where it stands, in a clause."""
     token = error.token
     expected = set(error.accepts or error.expected)
@@ -70,9 +70,13 @@ def explain_token(parser: Lark, text: str, error: UnexpectedToken, clause: str) 
         hint = _hint_at_end(text, expected) or hint_for(text, len(text), clause)
         return Problem(ProblemKind.SYNTAX, message, Span(end, end), hint)
     start = token.start_pos or 0
-    span = Span(start, start + len(token))
-    message = f"'{_shorten(token.value)}' cannot stand here: expected {wanted}"
+    span = Span(start, token.end_pos or start + len(token))
+    found = f"'{_shorten(token.value)}'"
     hint = _hint_at_token(text, start, token, expected, clause)
+    if isinstance(parser, WithParameters) and text[start] == "$":
+        found = f"{text[start : span.end]}, which is {_shorten(parser.written(text[start + 1 : span.end]))},"
+        hint = _hint_at_parameter(text[start : span.end], expected)
+    message = f"{found} cannot stand here: expected {wanted}"
     return Problem(ProblemKind.SYNTAX, message, span, hint)
 
 
@@ -96,7 +100,7 @@ def _shorten(value: str) -> str:
     return value if len(value) <= 40 else value[:37] + "..."
 
 
-def _describe(parser: Lark, expected: Set[str], before: str) -> str:
+def _describe(parser: Parser, expected: Set[str], before: str) -> str:
     if expected == {"NAME"}:  # a word that cannot be in backticks
         return _word_after(before)
     left = set(expected)
@@ -131,7 +135,7 @@ def _word_after(before: str) -> str:
     return "TIME ZONE" if re.search(r"(?i)\bat(\s+\w+)?\s*$", before) else "a unit such as s or min"
 
 
-def _display(parser: Lark, terminal: str) -> str:
+def _display(parser: Parser, terminal: str) -> str:
     if terminal in _NAMED:
         return _NAMED[terminal]
     if terminal in KEYWORDS or terminal in WORDS_IN_PLACE:
@@ -153,6 +157,14 @@ def _hint_at_end(text: str, expected: Set[str]) -> str | None:
     opened = text.count("(") - text.count(")")
     if "RPAR" in expected and opened > 0:
         return f"{opened} opening parenthes{'is is' if opened == 1 else 'es are'} not closed"
+    return None
+
+
+def _hint_at_parameter(written: str, expected: Set[str]) -> str | None:
+    if {"LSQB", "DECIMAL"} <= expected and "NAME" not in expected:
+        return f"a time is a timedelta in params, or a number with its unit here: WITHIN {written} min"
+    if "NAME" in expected and "STRING" not in expected:
+        return "a parameter stands for a value, and not for a name"
     return None
 
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from lark import Lark, Token, Tree
+from lark import Token, Tree
 from lark.exceptions import UnexpectedCharacters, UnexpectedToken
 from lark.parsers.lalr_interactive_parser import InteractiveParser
 
 from ensue.errors import Problem
+from ensue.language.parameters import Parser
 from ensue.language.syntax_errors import explain_character, explain_token
 
 #: At most so many problems are told.
@@ -49,7 +50,7 @@ class _Wrong(Exception):
 
 
 def syntax_problems(
-    parser: Lark, text: str, start: str, refusals: Callable[[Tree[Token]], list[Problem]]
+    parser: Parser, text: str, start: str, refusals: Callable[[Tree[Token]], list[Problem]]
 ) -> list[Problem]:
     """The problems of a text that cannot be parsed; `refusals` says what is wrong with a tree that can."""
     tokens = _tokens(parser, text)
@@ -80,7 +81,7 @@ def syntax_problems(
     return sorted(different.values(), key=lambda p: p.span.start)[:MOST]
 
 
-def clause_at(parser: Lark, text: str, start: int) -> str:
+def clause_at(parser: Parser, text: str, start: int) -> str:
     """The clause in which this place of the text is, by its first keyword; none before SELECT."""
     clause = ""
     around: list[str] = []
@@ -104,16 +105,16 @@ def clause_at(parser: Lark, text: str, start: int) -> str:
     return clause
 
 
-def _tokens(parser: Lark, text: str) -> list[Token]:
+def _tokens(parser: Parser, text: str) -> list[Token]:
     """The tokens of the text. What is none is a token of its own."""
     found: list[Token] = []
     start = bad = 0
     while True:
         try:
             for token in parser.lex(text[start:]):
-                assert token.start_pos is not None
+                assert token.start_pos is not None and token.end_pos is not None  # noqa: PT018
                 token.start_pos += start
-                token.end_pos = token.start_pos + len(token)
+                token.end_pos += start
                 found.append(token)
             return found
         except UnexpectedCharacters as e:
@@ -181,7 +182,7 @@ def _opened(token: Token) -> int:
 
 
 def _fed(
-    parser: Lark, text: str, start: str, before: str, tokens: Sequence[Token], first: int, after: int
+    parser: Parser, text: str, start: str, before: str, tokens: Sequence[Token], first: int, after: int
 ) -> Tree[Token] | None:
     """Reads some of the tokens behind a text; the next token must be able to follow. The tree, if they end a query."""
     state = parser.parse_interactive(None, start=start)
@@ -200,7 +201,7 @@ def _fed(
     return tree
 
 
-def _feed(parser: Lark, text: str, state: InteractiveParser, token: Token, place: int) -> Tree[Token] | None:
+def _feed(parser: Parser, text: str, state: InteractiveParser, token: Token, place: int) -> Tree[Token] | None:
     at = len(text) if token.type == "$END" else (token.start_pos or 0)
     if token.type == _BAD:
         raise _Wrong(explain_character(text, at, clause_at(parser, text, at)), place)

@@ -18,8 +18,8 @@ def advice_for(query: ast.Query, engine: str = "auto", *, on_spark: bool = False
 
     def advice(what: Large) -> list[str]:
         given: dict[Large, list[str | None]] = {
-            Large.ENDING: [_window(query), _limit(query), _selector(query), _fewer(query), _detect(query, on_spark)],
-            Large.MATCHES: [_window(query), _limit(query), _selector(query), _fewer(query), _detect(query, on_spark)],
+            Large.ENDING: [_window(query), _limit(query), _selector(query), _fewer(query), _detect(query)],
+            Large.MATCHES: [_window(query), _limit(query), _selector(query), _fewer(query), _detect(query)],
             Large.JUDGED: [_window(query), _keys(query), _plainer(query)],
             Large.CHOICES: [_window(query), "a condition that uses fewer sets of events"],
             Large.TOOK_PART: [_window(query), _keys(query)],
@@ -70,8 +70,8 @@ def _shown(query: ast.Query) -> str | None:
     return "SELECT count(x), first(x.a) or another value instead of whole events" if whole else None
 
 
-def _detect(query: ast.Query, on_spark: bool) -> str | None:
-    if on_spark or query.limit is not None:
+def _detect(query: ast.Query) -> str | None:
+    if query.limit is not None:
         return None
     return "Query.detect, for the events that end a match and took part in one, without the matches"
 

@@ -6,10 +6,18 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ensue.data.events import integers
+from ensue.data.events import integers, one_chunk
 
 #: From this many values on, a kernel gathers them.
 _MANY = 1 << 12
+
+
+def events_at(table: pa.Table, positions: npt.NDArray[np.int64]) -> pa.StructArray:
+    """The events at these positions, as structs of all columns but those that never leave Python."""
+    table = table.select([n for n in table.column_names if not n.startswith("\0")])
+    columns = [one_chunk(values_at(c, positions)) for c in table.columns]
+    fields = [f.with_type(c.type) for f, c in zip(table.schema, columns, strict=True)]
+    return pa.StructArray.from_arrays(columns, fields=fields)
 
 
 def values_at(column: pa.ChunkedArray, positions: npt.NDArray[np.int64]) -> pa.ChunkedArray:

@@ -26,7 +26,7 @@ from ensue.logic.check import Checked
 from ensue.logic.outputs import Output
 from ensue.logic.partition_keys import key_name
 from ensue.logic.scope import aggregates_of, without_aggregates
-from ensue.results.gathering import values_at
+from ensue.results.gathering import events_at, values_at
 from ensue.results.inside_windows import Inside
 from ensue.results.row_sizes import size_in_pandas, size_of_rows
 
@@ -260,11 +260,7 @@ class Matches(Rows):
     def _events_of(self, variable: str) -> pa.Array:
         """The column of a whole variable: for each match the list of its events, as structs of all input columns."""
         marks = self._marks_of(variable)
-        attributes = [n for n in self._stream.table.column_names if not n.startswith("\0")]
-        table = self._stream.table.select(attributes)
-        columns = [one_chunk(values_at(c, marks.positions)) for c in table.columns]
-        fields = [f.with_type(c.type) for f, c in zip(table.schema, columns, strict=True)]
-        structs = pa.StructArray.from_arrays(columns, fields=fields)
+        structs = events_at(self._stream.table, marks.positions)
         return pa.ListArray.from_arrays(integers(marks.offsets).cast(pa.int32()), structs)
 
     # -- for people

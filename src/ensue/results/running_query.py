@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +18,9 @@ from ensue.engines.kept_events import KeptEvents
 from ensue.engines.opening import opened
 from ensue.engines.row_quota import RowQuota
 from ensue.plan.choice import Choice
-from ensue.results.matches import Matches
+from ensue.plan.mode import Mode
+from ensue.results.detections import shown
+from ensue.results.matches import Matches, Rows
 
 _KIND = "running query"
 
@@ -29,8 +32,8 @@ class RunningQuery:
     returns such matches without new events. `given` is a bit mask of the predicates that are already evaluated when the
     events come (see `EventStream.predicate_bits`). With `passing`, the caller takes the rows as `tables` and keeps none
     of them: then they may be more than the `budget` holds. `closing` says that `finish` will be called at the end.
-    `hidden` names columns of the events that matches keep beside those that they show. With `begin`, matches that end
-    before this time are left out: earlier events only begin later matches.
+    `hidden` names columns of the events that matches keep beside those that they show. In the mode UNION, the rows are
+    those of `DetectedEvents`; then LIMIT may only cut each end.
     """
 
     def __init__(
@@ -43,23 +46,30 @@ class RunningQuery:
         passing: bool = False,
         closing: bool = False,
         hidden: frozenset[str] = frozenset(),
-        begin: int | None = None,
+        mode: Mode = Mode.ENUMERATE,
     ) -> None:
-        self._choice = choice = choice.for_rows
+        self._choice = choice = choice.for_rows if mode is Mode.ENUMERATE else choice
         self._budget = budget = budget or Budget()
         self._rows_held = budget.holder()
-        self._engine = opened(choice, tick, given=given, budget=budget, passing=passing, closing=closing)
-        self._look_back = ItemLookBack(choice.checked)
-        kept = self._look_back.kept(choice.attributes_kept)
+        self._mode = mode
+        self._engine = opened(choice, tick, given=given, mode=mode, budget=budget, passing=passing, closing=closing)
+        # Items say what a match shows; where matches are not told one by one, whole events are shown.
+        matches = mode is Mode.ENUMERATE
+        self._look_back = ItemLookBack(choice.checked if matches else replace(choice.checked, outputs=()))
+        kept = self._look_back.kept(choice.attributes_kept) if matches else None
         self._kept = KeptEvents(None if kept is None else kept | hidden, tick, budget)
         self._quota = RowQuota.of(choice.checked.query)
-        self._begin = begin
+        self._begin: int | None = None
         self._made_by = choice.made_by(tick)
 
     @property
     def open(self) -> int:
         """The number of nodes in the match structure, which holds the open partial matches."""
         return self._engine.open
+
+    def report_from(self, time: int) -> None:
+        """Leaves out what ends before this time: the earlier events are there for the matches that they begin."""
+        self._begin = time
 
     @property
     def full(self) -> bool:
@@ -85,17 +95,19 @@ class RunningQuery:
     def tables(self, events: EventStream) -> Iterator[pa.Table]:
         """The same rows in parts, at least one table; the caller must take all of them."""
         some = False
-        for matches in self.matches(events):
-            yield from matches.tables()
+        for found in self._parts(events):
+            yield from self._rows(found).tables()
             some = True
         if not some:
-            yield from self._matches(ComplexEvents.of(())).tables()
+            yield from self._rows(ComplexEvents.of(())).tables()
 
     def matches(self, events: EventStream) -> Iterator[Matches]:
         """The matches that become known with these events, in parts; the caller must take all of them."""
+        return map(self._matches, self._parts(events))
+
+    def _parts(self, events: EventStream) -> Iterator[ComplexEvents]:
         self._kept.add(self._look_back.extended(events))
-        for found in self._engine.parts(events):
-            yield self._matches(found)
+        yield from self._engine.parts(events)
         if self._kept.crowded:
             self._kept.keep(self._engine.referenced())
 
@@ -104,8 +116,8 @@ class RunningQuery:
 
         Returns the rows of the matches whose deadline has passed now, or None if there are none.
         """
-        due = self.matches_due(time)
-        return None if due is None else pa.concat_tables(due.tables())
+        found = self._engine.pass_time(time)
+        return pa.concat_tables(self._rows(found).tables()) if len(found) else None
 
     def matches_due(self, time: int) -> Matches | None:
         """The same, with the matches themselves."""
@@ -116,16 +128,24 @@ class RunningQuery:
         """The rows of the matches that become known because no event follows at all; nothing is pushed afterwards."""
         found = self._engine.finish()
         if len(found):
-            yield from self._matches(found).tables()
+            yield from self._rows(found).tables()
+
+    def _rows(self, found: ComplexEvents) -> Rows:
+        events, reported = self._reported(found)
+        return shown(self._mode, self._look_back.checked, events, reported, self._budget)
 
     def _matches(self, found: ComplexEvents) -> Matches:
+        events, reported = self._reported(found)
+        return Matches(self._look_back.checked, events, reported, self._budget)
+
+    def _reported(self, found: ComplexEvents) -> tuple[EventStream, ComplexEvents]:
         located, events = self._kept.located(found)
-        reported = finished(located, self._choice, events, budget=self._budget)
+        reported = finished(located, self._choice, events, self._mode, self._budget)
         if self._begin is not None:
             reported = reported.in_order(np.flatnonzero(events.times[reported.end] >= self._begin))
         if self._quota is not None:
             reported = self._quota.take(reported, events)
-        return Matches(self._look_back.checked, events, reported, self._budget)
+        return events, reported
 
     # -- the state
 

@@ -15,6 +15,8 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import types as T
 
+from ensue.errors import EngineError
+
 #: The metadata of the time column in which Spark keeps the delay of a watermark.
 WATERMARK = "spark.watermarkDelayMs"
 #: Our own metadata: the rows are matches, which are reported when they end, or later, when a deadline has passed.
@@ -57,6 +59,23 @@ def is_behind_operator(frame: DataFrame, time: str) -> bool:
         return True
     inner = getattr(frame, "_jdf", None)
     return inner is not None and _has_state(inner.queryExecution().analyzed())
+
+
+def check_name(frame: DataFrame, name: str) -> None:
+    """Refuses the name of a query that comes earlier in the same stream; Spark Connect refuses it at the start."""
+    inner = getattr(frame, "_jdf", None)
+    if inner is not None and name in _observed(inner.queryExecution().analyzed()):
+        raise EngineError(
+            f"two queries in one stream have the name '{name}', under which their metrics are reported: give this one "
+            "another, with name='...'"
+        )
+
+
+def _observed(plan: Any) -> set[str]:
+    """The names of the metrics in a plan."""
+    own = {str(plan.name())} if plan.nodeName() == "CollectMetrics" else set()
+    children = (plan.children().apply(i) for i in range(plan.children().size()))
+    return own.union(*map(_observed, children))
 
 
 def _has_state(plan: Any) -> bool:

@@ -19,9 +19,9 @@ from ensue.data.schema import Schema
 from ensue.language import ast
 from ensue.logic.partition_keys import attributes_of
 from ensue.logic.types import Typing
+from ensue.spark.conditions_in_sql import value_in_sql
 from ensue.spark.frames import EventFrame
 from ensue.spark.plain_columns import quoted
-from ensue.spark.pushdown import value_in_sql
 from ensue.spark.recipe import travelling_name
 from ensue.spark.type_mapping import in_zone, spark_type
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -28,21 +29,66 @@ PACKED = "bucket long, place long, rows binary"
 _SCHEMA = pa.schema([("bucket", pa.int64()), ("place", pa.int64()), ("rows", pa.binary())])
 #: The number of rows that are packed at a time: enough that the cost of handling a blob is negligible.
 _ROWS = 1 << 18
+#: The number of rows of a result that are returned at a time.
+_ROWS_BACK = 1 << 14
+#: Rows may be huge. So at most about as many bytes are packed, or handed to the JVM, at a time.
+_BYTES = 1 << 25
+#: The JVM writes up to 10,000 rows into one Arrow batch, whatever their size, if `maxBytesPerBatch` sets no limit. So a
+#: blob is followed by an empty row for every so many of its bytes, and a batch of blobs has 240 MB at most.
+_BYTES_A_ROW = 24_000
 
 
 def gathered(batches: Iterable[pa.RecordBatch], rows: int = _ROWS) -> Iterator[pa.Table]:
-    """Joins small batches into tables of at least `rows` rows, with the travelling columns restored."""
+    """Joins small batches into tables of `rows` rows or more, or fewer if they are huge, with the columns restored."""
     waiting: list[pa.RecordBatch] = []
-    count = 0
-    for batch in batches:
-        if batch.num_rows:
-            waiting.append(batch)
-            count += batch.num_rows
-        if count >= rows:
+    count = size = 0
+    for batch in itertools.chain.from_iterable(map(in_pieces, batches)):
+        waiting.append(batch)
+        count, size = count + batch.num_rows, size + batch.nbytes
+        if count >= rows or size >= _BYTES:
             yield restored(pa.Table.from_batches(waiting))
-            waiting, count = [], 0
+            waiting, count, size = [], 0, 0
     if waiting:
         yield restored(pa.Table.from_batches(waiting))
+
+
+def in_pieces(batch: pa.RecordBatch, most: int = _BYTES) -> Iterator[pa.RecordBatch]:
+    """The batch without a copy, in pieces of at most about so many bytes; nothing if it is empty."""
+    rows = batch.num_rows * most // max(batch.nbytes, most)
+    for first in range(0, batch.num_rows, max(rows, 1)):
+        yield batch.slice(first, max(rows, 1))
+
+
+def handed_back(table: pa.Table) -> Iterator[pa.RecordBatch]:
+    """The rows of a result as batches for the JVM, which holds one batch at a time."""
+    for batch in table.combine_chunks().to_batches(max_chunksize=_ROWS_BACK):
+        yield from in_pieces(batch)
+
+
+class _Blob(NamedTuple):
+    bucket: int
+    place: int
+    rows: bytes | None
+
+
+def _in_batches(blobs: Iterable[_Blob]) -> Batches:
+    """The blobs, each with its empty rows, in batches that are not too large."""
+    waiting: list[_Blob] = []
+    size = 0
+    for blob in blobs:
+        length = len(blob.rows or b"")
+        if waiting and size + length > _BYTES:
+            yield _batch_of(waiting)
+            waiting, size = [], 0
+        waiting += [blob, *[blob._replace(rows=None)] * (length // _BYTES_A_ROW)]
+        size += length
+    if waiting:
+        yield _batch_of(waiting)
+
+
+def _batch_of(blobs: Iterable[_Blob]) -> pa.RecordBatch:
+    columns = zip(*blobs, strict=True)
+    return pa.record_batch([pa.array(c, f.type) for c, f in zip(columns, _SCHEMA, strict=True)], schema=_SCHEMA)
 
 
 @dataclass(frozen=True)
@@ -63,20 +109,21 @@ class Packer:
         task = context.partitionId() if context else 0
         place, buckets_in_all = task << 32, self.buckets.in_task()
         if self.of_stream and task == 0:
-            yield pa.RecordBatch.from_pylist([{"bucket": IDENTITY, "place": place, "rows": None}], _SCHEMA)
+            yield _batch_of([_Blob(IDENTITY, place, None)])
         for table in gathered(batches):
-            table, buckets = self._shared_out(table, buckets_in_all)
-            blobs = []
-            # NumPy sorts 16-bit numbers with a radix sort, which is several times as fast as for longer numbers.
-            order = np.argsort(buckets.astype(np.uint16) if buckets_in_all <= 1 << 16 else buckets, kind="stable")
-            sorted_table, sorted_buckets = table.take(pa.array(order)), buckets[order]
-            cuts = [0, *(np.flatnonzero(np.diff(sorted_buckets)) + 1).tolist(), len(sorted_buckets)]
-            for first, last in itertools.pairwise(cuts):
-                rows = sorted_table.slice(first, last - first).combine_chunks()
-                key = bucket_key(int(sorted_buckets[first]))
-                blobs.append({"bucket": key, "place": place, "rows": table_bytes(rows)})
+            yield from _in_batches(self._blobs(table, place, buckets_in_all))
             place += 1
-            yield pa.RecordBatch.from_pylist(blobs, _SCHEMA)
+
+    def _blobs(self, table: pa.Table, place: int, buckets_in_all: int) -> Iterator[_Blob]:
+        """The rows of the table as blobs, one for each bucket."""
+        table, buckets = self._shared_out(table, buckets_in_all)
+        # NumPy sorts 16-bit numbers with a radix sort, which is several times as fast as for longer numbers.
+        order = np.argsort(buckets.astype(np.uint16) if buckets_in_all <= 1 << 16 else buckets, kind="stable")
+        sorted_table, sorted_buckets = table.take(pa.array(order)), buckets[order]
+        cuts = [0, *(np.flatnonzero(np.diff(sorted_buckets)) + 1).tolist(), len(sorted_buckets)]
+        for first, last in itertools.pairwise(cuts):
+            rows = sorted_table.slice(first, last - first).combine_chunks()
+            yield _Blob(bucket_key(int(sorted_buckets[first])), place, table_bytes(rows))
 
     def _shared_out(self, table: pa.Table, buckets: int) -> tuple[pa.Table, Buckets]:
         """The rows, with their slice if there are slices, and the bucket of each row."""
@@ -133,11 +180,12 @@ def slice_range(times: Buckets, slices: Slices) -> tuple[Buckets, Buckets]:
 
 def unpacked(batches: Batches) -> pa.Table | None:
     """All rows of the blobs, in the order in which they came; None if there are none."""
-    blobs = [(row["place"], row["rows"]) for batch in batches for row in batch.select(["place", "rows"]).to_pylist()]
-    return joined_blobs(blobs)
+    rows = itertools.chain.from_iterable(batch.select(["place", "rows"]).to_pylist() for batch in batches)
+    return joined_blobs((row["place"], row["rows"]) for row in rows)
 
 
-def joined_blobs(blobs: list[tuple[int, bytes]]) -> pa.Table | None:
-    """The rows of the blobs in the order of their places; None if there are none."""
-    tables = [table_of(rows) for _, rows in sorted(blobs, key=lambda blob: blob[0])]
+def joined_blobs(blobs: Iterable[tuple[int, bytes | None]]) -> pa.Table | None:
+    """The rows of the blobs in the order of their places; None if there are none. Rows without a blob are empty."""
+    filled = [(place, rows) for place, rows in blobs if rows is not None]
+    tables = [table_of(rows) for _, rows in sorted(filled, key=lambda blob: blob[0])]
     return pa.concat_tables(tables) if tables else None

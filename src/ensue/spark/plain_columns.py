@@ -45,7 +45,7 @@ def _alike(frame: DataFrame) -> list[str]:
 
 
 def _check_names(frame: DataFrame, alike: list[str]) -> None:
-    own = [c for c in frame.columns if c.startswith(OWN)]
+    own = [c for c in frame.columns if c.lower().startswith(OWN)]
     if own:
         raise DataError(f"the column {listed(own)} has a name that Ensue uses itself: rename it")
     twice = {c for c in frame.columns if frame.columns.count(c) > 1}

@@ -7,20 +7,19 @@ predicates, over columns that are then sent to it; the result is the same wherev
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 
-import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from ensue.automata.model import UNMARKED, Transition
 from ensue.automata.predicates import Guard, Predicate, Test, TypeIs, print_guard
-from ensue.data.schema import Kind, Schema, timestamp_literal
+from ensue.data.schema import Schema
 from ensue.language import ast
 from ensue.plan import Plan
+from ensue.spark.conditions_in_sql import as_condition
 from ensue.spark.frames import EventFrame
-from ensue.spark.plain_columns import quoted
 
 
 @dataclass(frozen=True)
@@ -198,179 +197,7 @@ def _first_of(cases: list[tuple[Column, int]], integer: str) -> Column:
     return found.otherwise(F.lit(0).cast(integer))
 
 
-# ---------------------------------------------------------------- predicates as Spark SQL
-
-
-class _NotInSql(Exception):
-    """Raised if Spark SQL has no expression with the same meaning, or none that is worth the effort."""
-
-
 def _predicate(p: Predicate, events: EventFrame, schema: Schema) -> Column | None:
     if isinstance(p, TypeIs):
         return events.type_column == F.lit(p.name)
-    if not isinstance(p, Test):
-        return None
-    try:
-        column, kind = _value(p.expression, schema)
-    except _NotInSql:
-        return None
-    return column if kind is Kind.BOOLEAN else None
-
-
-_COMPARE = {
-    "=": Column.__eq__,
-    "<>": Column.__ne__,
-    "<": Column.__lt__,
-    "<=": Column.__le__,
-    ">": Column.__gt__,
-    ">=": Column.__ge__,
-}
-_FLOATING = {"+": Column.__add__, "-": Column.__sub__, "*": Column.__mul__}
-# NULL if the result does not fit 64 bits, or the divisor is 0.
-_CHECKED = {"+": F.try_add, "-": F.try_subtract, "*": F.try_multiply, "%": F.try_mod}
-_KINDS = {
-    ast.LiteralType.BOOLEAN: Kind.BOOLEAN,
-    ast.LiteralType.INTEGER: Kind.INTEGER,
-    ast.LiteralType.FLOAT: Kind.FLOAT,
-    ast.LiteralType.STRING: Kind.STRING,
-}
-
-
-def value_in_sql(e: ast.Expression, schema: Schema) -> Column | None:
-    """The value of an expression over bare names, if Spark SQL computes it with our meaning."""
-    try:
-        return _value(e, schema)[0]
-    except _NotInSql:
-        return None
-
-
-def _value(e: ast.Expression, schema: Schema) -> tuple[Column, Kind]:
-    """The expression, over bare names, as a column with its kind."""
-    match e:
-        case ast.Literal() if e.type in _KINDS:
-            kind = _KINDS[e.type]
-            literal = F.lit(e.value)
-            return (literal.cast("long") if kind is Kind.INTEGER else literal), kind
-        case ast.Call(function="timestamp", arguments=(ast.Literal(value=str(text)),)):
-            return _instant(text), Kind.TIMESTAMP
-        case ast.Unary(operator="-", operand=ast.Literal(value=int() | float() as number) as literal):
-            return _value(replace(literal, value=-number), schema)
-        case ast.Name():
-            return _column(e.name, schema)
-        case ast.Unary(operator="NOT"):
-            return ~_boolean(e.operand, schema), Kind.BOOLEAN
-        case ast.Binary(operator="AND"):
-            return _boolean(e.left, schema) & _boolean(e.right, schema), Kind.BOOLEAN
-        case ast.Binary(operator="OR"):
-            return _boolean(e.left, schema) | _boolean(e.right, schema), Kind.BOOLEAN
-        case ast.Binary(operator=symbol) if symbol in _COMPARE:
-            return _compare(symbol, _value(e.left, schema), _value(e.right, schema)), Kind.BOOLEAN
-        case ast.Binary(operator=symbol) if symbol in _CHECKED or symbol == "/":
-            return _arithmetic(symbol, _value(e.left, schema), _value(e.right, schema))
-        case ast.IsNull():
-            column, _ = _value(e.operand, schema)
-            return (column.isNotNull() if e.negated else column.isNull()), Kind.BOOLEAN
-        case ast.InList():
-            operand = _value(e.operand, schema)
-            found = [_compare("=", operand, _value(option, schema)) for option in e.options]
-            return _negated(e.negated, reduce(lambda a, b: a | b, found)), Kind.BOOLEAN
-        case ast.Between():
-            operand = _value(e.operand, schema)
-            above = _compare(">=", operand, _value(e.low, schema))
-            return _negated(e.negated, above & _compare("<=", operand, _value(e.high, schema))), Kind.BOOLEAN
-        case ast.Like(pattern=ast.Literal(value=str(pattern)), any_case=False) if "\\" not in pattern:
-            column, kind = _value(e.operand, schema)
-            if kind is Kind.STRING:
-                return _negated(e.negated, column.like(pattern)), Kind.BOOLEAN
-        case ast.Case():
-            return _case(e, schema)
-    raise _NotInSql(e)
-
-
-def _case(e: ast.Case, schema: Schema) -> tuple[Column, Kind]:
-    """The first branch whose condition is TRUE, and NULL where there is none; all results in one kind."""
-    operand = None if e.operand is None else _value(e.operand, schema)
-    results = [_value(r, schema) for r in (*e.parts[1::2], *(() if e.otherwise is None else (e.otherwise,)))]
-    kinds = {kind for _, kind in results}
-    if kinds == {Kind.INTEGER, Kind.FLOAT}:
-        results = [(column.cast("double"), Kind.FLOAT) for column, _ in results]
-    elif len(kinds) > 1:
-        raise _NotInSql(e)
-    conditions = [
-        _boolean(c, schema) if operand is None else _compare("=", operand, _value(c, schema)) for c, _ in e.branches
-    ]
-    (first, kind), *more = results
-    found = F.when(conditions[0], first)
-    for condition, (result, _) in zip(conditions[1:], more, strict=False):
-        found = found.when(condition, result)
-    return (found if e.otherwise is None else found.otherwise(results[-1][0])), kind
-
-
-def _column(name: str, schema: Schema) -> tuple[Column, Kind]:
-    """A column as a 64-bit integer, 64-bit float, string or boolean; Python evaluates other types, such as decimals."""
-    type_ = schema.attributes[name]
-    column = F.col(quoted(name))
-    match type_.kind:
-        case Kind.INTEGER:
-            return column.cast("long"), type_.kind
-        case Kind.FLOAT if str(type_.arrow) in ("float", "double"):
-            return column.cast("double"), type_.kind
-        case Kind.STRING | Kind.BOOLEAN:
-            return column, type_.kind
-        case Kind.TIMESTAMP if pa.types.is_timestamp(type_.arrow) and type_.arrow.tz is not None:
-            return column, type_.kind
-    raise _NotInSql(name)
-
-
-def _instant(text: str) -> Column:
-    """The instant as Spark's timestamp, if it has a zone and is a whole number of microseconds."""
-    instant = timestamp_literal(text)
-    if instant is None or instant.type.tz is None or instant.type.unit != "us":
-        raise _NotInSql(text)
-    return F.timestamp_micros(F.lit(instant.value))
-
-
-def _boolean(e: ast.Expression, schema: Schema) -> Column:
-    column, kind = _value(e, schema)
-    if kind is not Kind.BOOLEAN:
-        raise _NotInSql(e)
-    return column
-
-
-def _negated(negated: bool, column: Column) -> Column:
-    return ~column if negated else column
-
-
-def _of_one_kind(left: tuple[Column, Kind], right: tuple[Column, Kind]) -> tuple[Column, Column, Kind]:
-    """Both values in one kind: if one is a float, the other number becomes a float."""
-    (a, kind_a), (b, kind_b) = left, right
-    if kind_a is kind_b:
-        return a, b, kind_a
-    if {kind_a, kind_b} == {Kind.INTEGER, Kind.FLOAT}:
-        return a.cast("double"), b.cast("double"), Kind.FLOAT
-    raise _NotInSql(f"{kind_a} and {kind_b}")
-
-
-def _compare(symbol: str, left: tuple[Column, Kind], right: tuple[Column, Kind]) -> Column:
-    a, b, kind = _of_one_kind(left, right)
-    found = _COMPARE[symbol](a, b)
-    if kind is Kind.FLOAT:
-        # In Spark, NaN equals itself and is greater than any number; in IEEE and here, every comparison with NaN is
-        # FALSE (`<>` is TRUE). If the other side is NULL, the result stays NULL, so that it can be negated.
-        nan = F.isnan(a) | F.isnan(b)
-        found = (found | (nan & found.isNotNull())) if symbol == "<>" else (found & (~nan | found.isNull()))
-    return found
-
-
-def _arithmetic(symbol: str, left: tuple[Column, Kind], right: tuple[Column, Kind]) -> tuple[Column, Kind]:
-    a, b, kind = _of_one_kind(left, right)
-    if not kind.numeric:
-        raise _NotInSql(symbol)
-    if symbol == "/":
-        a, b = a.cast("double"), b.cast("double")
-        return F.when(b != F.lit(0.0), a / b), Kind.FLOAT
-    if kind is Kind.FLOAT:
-        if symbol not in _FLOATING:
-            raise _NotInSql(symbol)
-        return _FLOATING[symbol](a, b), kind
-    return _CHECKED[symbol](a, b), kind
+    return as_condition(p.expression, schema) if isinstance(p, Test) else None

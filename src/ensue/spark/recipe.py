@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,7 @@ from ensue.data.events import EventStream, as_integers, one_chunk
 from ensue.language import ast
 from ensue.logic.memory_advice import advice_for
 from ensue.plan.choice import Choice, choose
+from ensue.plan.mode import Mode
 from ensue.results.running_query import RunningQuery
 from ensue.spark.task_memory import TaskMemory
 from ensue.spark.type_mapping import in_zone
@@ -55,6 +57,7 @@ class Recipe:
     zone: str = "UTC"
     memory: TaskMemory = field(default_factory=TaskMemory)
     closed: bool = False  # whether nothing follows the events
+    mode: Mode = Mode.ENUMERATE
 
     def stream(self, table: pa.Table) -> EventStream:
         """The events of a table that has the travelling columns, in its order."""
@@ -76,6 +79,11 @@ class Recipe:
         )
 
     @property
+    def evaluated(self) -> Choice:
+        """The choice that holds where only these rows are asked for."""
+        return self.choice.for_rows if self.mode is Mode.ENUMERATE else self.choice
+
+    @property
     def window(self) -> int | None:
         """The longest time that a match may take, in steps of the events' times; None if it has no bound."""
         return self.choice.window.ticks(self.tick)
@@ -84,17 +92,10 @@ class Recipe:
         """What a task may take."""
         return self.memory.budget(advice_for(self.choice.checked.query, on_spark=True))
 
-    def running(self, budget: Budget, *, passing: bool = False, begin: int | None = None) -> RunningQuery:
-        """The query over events that come in order; with `begin`, it reports no match that ends before this time."""
-        return RunningQuery(
-            self.choice,
-            self.tick,
-            given=self.given,
-            budget=budget,
-            passing=passing,
-            closing=self.closed,
-            begin=begin,
-        )
+    def running(self, budget: Budget, *, passing: bool = False) -> RunningQuery:
+        given, closing = self.given, self.closed
+        how: Any = {"given": given, "passing": passing, "closing": closing, "mode": self.mode}
+        return RunningQuery(self.choice, self.tick, budget=budget, **how)
 
     @cached_property
     def by_slice(self) -> Recipe:
@@ -111,7 +112,7 @@ class Recipe:
     def made_by(self) -> dict[str, str]:
         """What a saved state depends on: what the query's own does, the result's columns, and what is recorded."""
         return {
-            **self.choice.for_rows.made_by(self.tick),
+            **self.evaluated.made_by(self.tick),
             "columns of the result": str(self.result),
             **dict(self.recorded),
         }

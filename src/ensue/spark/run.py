@@ -28,15 +28,18 @@ from ensue.logic.wall_clock import reads_wall_clock
 from ensue.logic.window import looks_back, peel_windows
 from ensue.plan import Window
 from ensue.plan.choice import Choice
-from ensue.results.matches import Matches
-from ensue.spark.batch import run_batch, run_on_files
+from ensue.plan.mode import Mode
+from ensue.results.detections import shown
+from ensue.spark.batch import run_batch
+from ensue.spark.batch_from_files import run_on_files
 from ensue.spark.bucket_count import BucketCount
-from ensue.spark.chaining import is_behind_operator, with_event_time
+from ensue.spark.chaining import check_name, is_behind_operator, with_event_time
 from ensue.spark.computed_keys import column_of, with_key_columns
 from ensue.spark.frames import EventFrame, Frames, as_schema, check_stream, final_after, read_frames
 from ensue.spark.layout import Layout, batch_layout
 from ensue.spark.plain_columns import quoted
 from ensue.spark.plain_scan import LeftToSpark
+from ensue.spark.prerequisites import prepare_session
 from ensue.spark.pushdown import Pushdown, nothing_pushed_down, push_down
 from ensue.spark.read_by_tasks import ReadByTasks, read_by_tasks
 from ensue.spark.recipe import HASH, TIE, TIME, TYPE, WORD, Recipe, travelling_name
@@ -71,11 +74,20 @@ def run(
     memory: str | int | None = None,
     closed: bool = False,
     of_stream: OfStream = _AS_USUAL,
+    mode: Mode = Mode.ENUMERATE,
     **reading: Unpack[Reading],
 ) -> DataFrame:
-    """The matches as a lazy DataFrame, streaming if the events are. `closed` says that nothing follows a finite one."""
-    job = prepare(query, text, events, **reading)
+    """The matches as a lazy DataFrame, streaming if the events are. `closed` says that nothing follows a finite one.
+
+    In the mode UNION, one row for each end, with the events that took part in its matches.
+    """
+    job = prepare(query, text, events, mode, **reading)
+    if mode is Mode.UNION and (query.order or (query.limit is not None and query.per is not ast.Per.END)):
+        raise EngineError(
+            "detect on Spark tells of all matches of an end: leave ORDER BY out, and LIMIT without PER END"
+        )
     pipeline.warn(query, text)
+    prepare_session(job.events.frame.sparkSession, streaming=job.events.streaming)
     if closed and job.events.streaming:
         raise EngineError(
             "closed=True says that no event follows, and a stream goes on: leave it out. What waits for a deadline is "
@@ -91,6 +103,7 @@ def run(
             "that with unbounded=True"
         )
     frame = job.events.frame
+    check_name(frame, of_stream.name)
     behind_operator = is_behind_operator(frame, job.events.time)
     after = final_after(job.events) if of_stream.alone else None
     processor = BucketProcessor(
@@ -112,6 +125,7 @@ def late_events(query: ast.Query, text: str, events: Frames, **reading: Unpack[R
         raise DataError("a finite DataFrame has no late events: all its events are there, and they are sorted")
     if is_behind_operator(job.events.frame, job.events.time):
         raise DataError("no event comes late here: the operator that these events come from has put them in order")
+    prepare_session(job.events.frame.sparkSession, streaming=True)
     whole = replace(job, attributes=list(job.events.attributes))
     timed = whole.streamed.filter(F.col(TIME).isNotNull())
     return run_late(timed, T.StructType([job.events.frame.schema[a] for a in whole.attributes]))
@@ -127,6 +141,7 @@ class Job:
     layout: Layout
     attributes: list[str]  # the user's columns that are sent to Python
     zone: str  # in which the query sees times
+    mode: Mode
     files: ReadByTasks | str  # how the tasks of a batch read files themselves, or why Spark reads them
 
     @property
@@ -142,9 +157,10 @@ class Job:
         no_types = pa.chunked_array([], pa.string())
         empty = EventStream(table, no_types, np.zeros(0, dtype=np.int64), None, table.column(self.events.time))
         nothing = with_keys(empty, self.choice.checked.query)
-        look_back = ItemLookBack(self.choice.checked)
-        matches = Matches(look_back.checked, look_back.extended(nothing), ComplexEvents.of(()))
-        schema = spark_schema(matches.to_arrow().schema)
+        checked = self.choice.checked
+        look_back = ItemLookBack(checked if self.mode is Mode.ENUMERATE else replace(checked, outputs=()))
+        matches = shown(self.mode, look_back.checked, look_back.extended(nothing), ComplexEvents.of(()))
+        schema = spark_schema(next(matches.tables()).schema)
         if not self.events.streaming:
             return schema
         return with_event_time(schema, told_later=deadline_of(self.choice.checked.query.pattern) is not None)
@@ -152,9 +168,8 @@ class Job:
     @cached_property
     def recipe(self) -> Recipe:
         depends_on = tuple(self._recorded().items()) if self.events.streaming else ()
-        return Recipe(
-            self.choice, self.events.tick, self.pushdown.given, arrow_schema(self.result), depends_on, self.zone
-        )
+        given, result = self.pushdown.given, arrow_schema(self.result)
+        return Recipe(self.choice, self.events.tick, given, result, depends_on, self.zone, mode=self.mode)
 
     def _recorded(self) -> dict[str, str]:
         """What the state of a stream depends on besides the query: how events are read, and what is sent to Python."""
@@ -165,6 +180,7 @@ class Job:
             "tie-break column": events.tiebreak or "",
             "columns sent to Python": str(self.streamed.schema.simpleString()),
             "conditions evaluated by Spark": str(self.pushdown.given),
+            **({} if self.mode is Mode.ENUMERATE else {"matches or detections": self.mode}),
         }
 
     @property
@@ -193,6 +209,7 @@ class Job:
 
     def _columns(self, time: Column) -> list[Column]:
         """The travelling columns."""
+        # A query with CONSUME BY ANY is not shared out by its keys, and yet matches depend on them.
         down, keys = self.pushdown, {*self.layout.keys, *self.choice.keys}
         columns = [time.alias(TIME)]
         for a in self.attributes:
@@ -211,10 +228,13 @@ class Job:
         return columns
 
 
-def prepare(query: ast.Query, text: str, events: Frames, **reading: Unpack[Reading]) -> Job:
+def prepare(
+    query: ast.Query, text: str, events: Frames, mode: Mode = Mode.ENUMERATE, **reading: Unpack[Reading]
+) -> Job:
     """Makes all decisions, and raises all errors that can be found before a job runs."""
     check(query, text)
-    frames = read_frames(events, query.streams, attributes_used(query), **reading)
+    matches = mode is Mode.ENUMERATE  # what shows whole events needs all columns
+    frames = read_frames(events, query.streams, attributes_used(query) if matches else None, **reading)
     if frames.streaming:
         check_stream(frames)
     # Spark SQL shows times in the session's zone; nothing else may depend on it, so that it can change.
@@ -228,35 +248,37 @@ def prepare(query: ast.Query, text: str, events: Frames, **reading: Unpack[Readi
         # The rows of a partition are counted in one place, so keys from equalities must not divide it.
         choice = pipeline.prepare(query, text, schema, frames.tick, reading, tying=False)
     choice = with_sorting_columns(choice)
-    looking_back = looks_back(*(query.items or ()))
-    layout = batch_layout(choice, frames.tick)
-    files, pushdown = ("", _NOTHING) if frames.streaming else _by_tasks(frames, choice, layout, looking_back)
-    # With a deadline every event matters: it advances time.
-    if isinstance(files, str) and choice.plan is not None and choice.plan.absence is None:
-        pushdown = push_down(choice.plan, frames, schema, items_look_back=looking_back)
-    attributes = _travelling(choice, pushdown, frames)
+    layout, looking_back = batch_layout(choice, frames.tick), matches and looks_back(*(query.items or ()))
+    files: ReadByTasks | str = "" if frames.streaming else _by_tasks(frames, choice, layout, mode, looking_back)
+    pushdown = _NOTHING
+    if choice.plan is not None and choice.plan.absence is None:  # with a deadline every event matters: it advances time
+        if isinstance(files, ReadByTasks):
+            pushdown = nothing_pushed_down(choice.plan, items_look_back=looking_back)
+        else:
+            pushdown = push_down(choice.plan, frames, schema, items_look_back=looking_back)
+    attributes = _travelling(choice, pushdown, frames, mode)
     frames = with_key_columns(frames, query, schema, zone)
-    return Job(frames, choice, pushdown, layout, attributes, zone, files)
+    return Job(frames, choice, pushdown, layout, attributes, zone, mode, files)
 
 
-def _by_tasks(
-    events: EventFrame, choice: Choice, layout: Layout, items_look_back: bool
-) -> tuple[ReadByTasks | str, Pushdown]:
+def _by_tasks(events: EventFrame, choice: Choice, layout: Layout, mode: Mode, looking_back: bool) -> ReadByTasks | str:
     """How the tasks read the files of the events themselves, or why they do not."""
     if choice.plan is None:
-        return "the reference evaluates the query", _NOTHING
+        return "the reference evaluates the query"
     pushdown = _NOTHING
     if choice.plan.absence is None:
-        pushdown = nothing_pushed_down(choice.plan, items_look_back=items_look_back)
+        pushdown = nothing_pushed_down(choice.plan, items_look_back=looking_back)
     try:
-        return read_by_tasks(events, pushdown, layout, _travelling(choice, pushdown, events)), pushdown
+        return read_by_tasks(events, pushdown, layout, _travelling(choice, pushdown, events, mode))
     except LeftToSpark as e:
-        return str(e), _NOTHING
+        return str(e)
 
 
-def _travelling(choice: Choice, pushdown: Pushdown, events: EventFrame) -> list[str]:
+def _travelling(choice: Choice, pushdown: Pushdown, events: EventFrame, mode: Mode) -> list[str]:
     """The user's columns that Python needs."""
-    if choice.plan is not None and choice.plan.absence is None:
+    if mode is Mode.UNION:
+        used = None
+    elif choice.plan is not None and choice.plan.absence is None:
         used = choice.attributes_kept
         used = None if used is None else used.union(pushdown.local_attributes, choice.keys)
     else:

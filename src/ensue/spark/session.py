@@ -14,8 +14,8 @@ from typing import BinaryIO
 from pyspark.sql import SparkSession
 
 from ensue.errors import EngineError
+from ensue.spark.prerequisites import PROVIDER, ROCKS_DB
 
-_ROCKS_DB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 _FILE_SYSTEM = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 
 SETTINGS = {
@@ -24,7 +24,7 @@ SETTINGS = {
     # Progress bars write over what we print.
     "spark.ui.showConsoleProgress": "false",
     # transformWithState needs it.
-    "spark.sql.streaming.stateStore.providerClass": _ROCKS_DB,
+    PROVIDER: ROCKS_DB,
     # A micro-batch writes only the changes of the state, not a snapshot of the whole store.
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     # The largest number means no limit: otherwise Spark computes the size of a batch after every row that crosses to

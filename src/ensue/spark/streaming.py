@@ -28,7 +28,7 @@ from ensue.results.running_query import RunningQuery
 from ensue.spark.bucket_count import BucketCount
 from ensue.spark.crossing import compacted
 from ensue.spark.deferred import Deferred, bucket_state
-from ensue.spark.packing import IDENTITY, PACKED, Batches, Packer, joined_blobs
+from ensue.spark.packing import IDENTITY, PACKED, Batches, Packer, handed_back, joined_blobs
 from ensue.spark.recipe import TIME, Recipe, in_order, with_own_names
 from ensue.spark.type_mapping import arrow_schema
 
@@ -90,7 +90,7 @@ class BucketProcessor(StatefulProcessor):
         if key[0] == IDENTITY:
             self._check_identity()
             return
-        events = joined_blobs([(r.place, bytes(r.rows)) for r in rows])
+        events = joined_blobs((r.place, None if r.rows is None else bytes(r.rows)) for r in rows)
         with self._budget.explaining_memory_errors():
             yield self._advance(key[0], events, timerValues.getCurrentWatermarkInMs())
 
@@ -178,7 +178,7 @@ class LateProcessor(StatefulProcessor):
         pass
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
-        events = joined_blobs([(r.place, bytes(r.rows)) for r in rows])
+        events = joined_blobs((r.place, None if r.rows is None else bytes(r.rows)) for r in rows)
         passed = _passed(timerValues.getCurrentWatermarkInMs())
         if events is not None:
             late = np.flatnonzero(as_integers(events.column(TIME)) <= passed)
@@ -310,4 +310,5 @@ class UnpackRows:
         for batch in batches:
             for blob in batch.column("rows").to_pylist():
                 if blob is not None:
-                    yield from table_of(blob).select(self.schema.names).cast(self.schema).to_batches()
+                    rows = table_of(blob).select(self.schema.names).cast(self.schema)
+                    yield from handed_back(rows)

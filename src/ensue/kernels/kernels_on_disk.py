@@ -1,4 +1,4 @@
-"""The compiled kernels on disk: they are made once after an installation, which takes some seconds and is said."""
+"""The compiled kernels on disk."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import pickle
 from functools import cache
 from pathlib import Path
 
-from ensue.data.events import log
 from ensue.kernels import evaluate
 
 
+def folder() -> Path | None:
+    """Where compiled kernels are kept; None where they are not, or where there is no compiler."""
+    path = getattr(getattr(evaluate.advance, "stats", None), "cache_path", None)
+    return None if path is None else Path(path)
+
+
 @cache
-def make_ready(kernel: str) -> None:
-    """Once a process: says when the kernels are about to be compiled, and drops what an older version compiled."""
-    stats = getattr(evaluate.advance, "stats", None)
-    if stats is None:  # without the compiler
-        return
-    folder = Path(stats.cache_path)
-    for index in folder.glob("*.nbi"):
+def drop_stale() -> None:
+    """Once a process: drops what an older version of this library or of Numba has compiled."""
+    kept = folder()
+    for index in kept.glob("*.nbi") if kept else ():
         _drop_if_stale(index)
-    if not any(folder.glob(f"{kernel}-*.nbi")):
-        log.warning("compiling the engine for this machine: this takes some seconds, once")
 
 
 def _drop_if_stale(index: Path) -> None:

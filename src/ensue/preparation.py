@@ -1,0 +1,141 @@
+"""Compiles beforehand what queries need of the engine, so that no query waits for it."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from ensue.api import query
+from ensue.data.events import log
+from ensue.errors import EngineError
+from ensue.row_patterns.sql import sql
+
+#: How a step evaluates its query: its matches, which events took part, more matches than fit, SQL, with corrections.
+_RUN, _DETECT, _REFUSED, _SQL, _LIVE = range(5)
+#: Open matches of these take more than the first room for them, so that what clears it is compiled too.
+_EVENTS = 60_000
+
+
+class Step(NamedTuple):
+    """One kind of query, and what stands for it."""
+
+    kind: str
+    text: str
+    how: int = _RUN
+
+
+_NEAR = "WITHIN 6 EVENTS"
+_RELATED = f"SELECT * FROM S WHERE A AS x ; B AS y FILTER y.v > x.v {_NEAR}"
+_MERGED = f"SELECT x, y FROM S WHERE (A AS x)+ ; (B AS y)+ FILTER x.v < y.v {_NEAR}"
+_COMPUTED = f"SELECT y FROM S WHERE (A AS y FILTER y.v > LASTOF(y).v OR y.v = 5){{2}} {_NEAR}"
+_COMPUTED_MERGED = f"SELECT x, y FROM S WHERE A AS x -> (B AS y FILTER y.k = x.k) {_NEAR}"
+
+STEPS = (
+    Step("patterns", f"SELECT * FROM S WHERE A ; B+ ; A {_NEAR}"),
+    Step("partitions by number", f"SELECT * FROM S WHERE A ; B PARTITION BY k {_NEAR}"),
+    Step("many partitions", f"SELECT * FROM S WHERE A ; B PARTITION BY many {_NEAR}"),
+    Step("partitions by text", f"SELECT * FROM S WHERE A ; B PARTITION BY name {_NEAR}"),
+    Step("filters of whole matches", f"SELECT * FROM S WHERE (A AS x)+ ; B FILTER count(x) > 1 {_NEAR}"),
+    Step("NEXT among filtered matches", f"SELECT NEXT * FROM S WHERE (A AS x)+ ; B FILTER count(x) > 1 {_NEAR}"),
+    Step("what came before", "SELECT * FROM S WHERE NOT C WITHIN 2 s ; A ; B WITHIN 3 s"),
+    Step("NEXT", "SELECT NEXT * FROM S WHERE A ; B WITHIN 3 s"),
+    Step("NEXT after what came before", "SELECT NEXT * FROM S WHERE NOT C WITHIN 1 s ; A ; B"),
+    Step("gaps in time", "SELECT * FROM S WHERE A ;[<= 2 s] B WITHIN 3 s"),
+    Step("least gaps in time", "SELECT * FROM S WHERE A ;[>= 2 s] B LIMIT 1"),
+    Step("events compared with each other", _RELATED),
+    Step("sets compared with each other", _MERGED),
+    Step("conditions over several events", _COMPUTED),
+    Step("the next one of this key", _COMPUTED_MERGED),
+    Step("LAST among compared events", "SELECT LAST * FROM S WHERE (A AS y FILTER y.v > LASTOF(y).v)+ WITHIN 3 s"),
+    Step("aggregates of windows", f"SELECT sum(w.v) AS s, avg(w.f) AS f FROM S WHERE SPAN(A ; B) AS w {_NEAR}"),
+    Step("late events", "SELECT x.v, y FROM S WHERE A AS x ; B AS y WITHIN 3 s", _LIVE),
+    Step("detection", f"SELECT * FROM S WHERE A ; B {_NEAR}", _DETECT),
+    Step("detection of compared events", _RELATED, _DETECT),
+    Step("detection of compared sets", _MERGED, _DETECT),
+    Step("detection with conditions over several events", _COMPUTED, _DETECT),
+    Step("detection of the next one of this key", _COMPUTED_MERGED, _DETECT),
+    Step("what does not fit in memory", "SELECT * FROM S WHERE A ; B ; C", _REFUSED),
+    Step("compared events that do not fit", "SELECT * FROM S WHERE A AS x ; B AS y ; C FILTER y.v > x.v", _REFUSED),
+    Step(
+        "row patterns",
+        "SELECT * FROM S MATCH_RECOGNIZE (ORDER BY time MEASURES A.v AS v PATTERN (A B+) DEFINE A AS v > 2)",
+        _SQL,
+    ),
+)
+
+
+class Done(NamedTuple):
+    """What a step has taken."""
+
+    kind: str
+    seconds: float  # of processor time
+
+
+def prepare() -> float:
+    """Compiles all kernels of the engine for this machine, and returns how many seconds of processor time that took.
+
+    Where they are on disk already, this takes about a second. `ensue prepare` does the same and says what it does.
+    """
+    return sum(done.seconds for done in steps())
+
+
+def steps() -> Iterator[Done]:
+    """Evaluates a small query of each kind."""
+    events = _events()
+    with _quiet():
+        for step in STEPS:
+            began = time.process_time()
+            _evaluate(step, events)
+            yield Done(step.kind, time.process_time() - began)
+
+
+def _evaluate(step: Step, events: pa.Table) -> None:
+    if step.how == _RUN:
+        query(step.text).run(events, engine="automaton").to_arrow()
+    elif step.how == _DETECT:
+        len(query(step.text).detect(events, engine="automaton"))
+    elif step.how == _SQL:
+        sql(step.text, {"S": events}).to_arrow()
+    elif step.how == _LIVE:
+        live = query(step.text).live(keep="all", changes="change")
+        for change, begin in (("insert", 100), ("delete", 0), ("insert", 0)):  # the later ones come first
+            part = events[begin : begin + 100]
+            live.push(part.append_column("change", pa.array([change] * len(part)))).to_arrow()
+        len(live.answer())
+    else:
+        with suppress(EngineError):  # by then it has been counted how much is needed
+            len(query(step.text).run(events, engine="automaton", memory="64 MB"))
+
+
+def _events() -> pa.Table:
+    """In two chunks, as larger tables come."""
+    numbers = np.arange(_EVENTS)
+    events = pa.table(
+        {
+            "time": pa.array(numbers * 1_000_000, pa.timestamp("us")),
+            "type": pa.array(np.array(["A", "B", "C"])[numbers * 7 % 3]),
+            "v": numbers * 31 % 10,
+            "f": numbers * 31 % 10 / 7,
+            "k": numbers % 5,
+            "many": numbers // 8 << 20,
+            "name": pa.array(np.array(["one", "two"])[numbers % 2]),
+        }
+    )
+    return pa.concat_tables([events[: _EVENTS // 2], events[_EVENTS // 2 :]])
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """What a first query says of compiling need not be said here; nor what these queries give rise to."""
+    level = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
