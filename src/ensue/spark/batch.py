@@ -99,7 +99,7 @@ class EvaluateSorted:
 
 def evaluated(tables: Iterable[pa.Table], recipe: Recipe, budget: Budget, begin: int | None = None) -> Batches:
     """The rows of matches of events in order; with `begin`, only of those that do not end before it."""
-    running = recipe.running(budget, passing=True)
+    running = recipe.running_once(budget)
     if begin is not None:
         running.report_from(begin)
     for table in tables:
