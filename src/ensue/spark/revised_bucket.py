@@ -58,7 +58,7 @@ class RevisedBucket:
         self._stream = LiveStream(disorder.tiebreak, disorder.slack, delays=dict(disorder.delays))
         self._stream.add("", revision, types_read(recipe.choice.checked.query))
         revision.load(fresh)
-        self._timer: int | None = None
+        self.timer: int | None = None
 
     @classmethod
     def revision(cls, recipe: Recipe, budget: Budget) -> tuple[Revision, Parts]:
@@ -113,19 +113,19 @@ class RevisedBucket:
         if self._revision.next_due is not None:
             times.append(self._revision.next_due)
         due = time_to_wake(self._recipe, times, self._revision.open, watermark)
-        if due is None or (self._timer is not None and watermark < self._timer <= due):
+        if due is None or (self.timer is not None and watermark < self.timer <= due):
             return None
-        self._timer = due
+        self.timer = due
         return due
 
     def save(self, made_by: Mapping[str, str]) -> bytes:
-        parts: Parts = {"timer": self._timer, **prefixed("stream", self._stream.save())}
+        parts: Parts = {"timer": self.timer, **prefixed("stream", self._stream.save())}
         return sealed(KIND, made_by, parts, compressed=True)
 
     def load(self, state: bytes, made_by: Mapping[str, str]) -> RevisedBucket:
         """Goes on from what `save` has returned."""
         parts = opened(state, KIND, made_by)
-        self._timer = parts["timer"]
+        self.timer = parts["timer"]
         self._stream.load(unprefixed("stream", parts))
         return self
 
