@@ -172,7 +172,8 @@ class Job:
         if options is None:
             return None
         slack = (options.ticks("slack", self.events.tick) or 0) if self.revised else None
-        return Disorder(slack, options.id, options.changes is not None, self.events.tiebreak)
+        delays = tuple(sorted(options.delays_in_ticks(self.events.tick).items()))
+        return Disorder(slack, options.id, options.changes is not None, self.events.tiebreak, delays)
 
     @property
     def bounded(self) -> bool:
