@@ -76,6 +76,14 @@ class CountedEvaluator(Evaluator):
     def collect(self, _position: int) -> None:
         """There is nothing to collect: a ring forgets by itself."""
 
+    def started(self) -> Positions:
+        return self.begun()
+
+    @property
+    def nodes(self) -> int:
+        """A ring has no nodes: how many windows are open."""
+        return len(self.begun())
+
     def begun(self) -> Positions:
         room = np.empty(len(self.partitions.slots) * self._count, dtype=np.int64)
         found: Positions = np.sort(room[: open_begins(self.partitions.slots, self._count, room)])

@@ -290,6 +290,16 @@ class Evaluator:
         nodes = self.arena.node[: int(self.arena.used[USED])]
         return np.unique(nodes[nodes[:, EVENT] >= 0, EVENT] >> MARK_BITS)
 
+    def started(self) -> Positions:
+        """The positions of the events with which open runs began."""
+        nodes = self.arena.node[: int(self.arena.used[USED])]
+        return np.unique(nodes[(nodes[:, CHILD] == NOTHING) & (nodes[:, EVENT] >= 0), EVENT] >> MARK_BITS)
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes the match structure holds now."""
+        return int(self.arena.used[USED])
+
     def advance(self, batch: Batch, counts: Counts | None = None) -> int:
         """Goes on until the batch is done, or something is missing that `provide` makes."""
         if len(self._scratch) < self.partitions.slots.shape[1]:
@@ -572,15 +582,13 @@ class Runner:
     @property
     def nodes(self) -> int:
         """How many nodes the match structure holds now."""
-        return int(self.evaluator.arena.used[USED])
+        return self.evaluator.nodes
 
     @property
     def begun(self) -> int:
         """From how many events the open partial matches began."""
         self.evaluator.collect(self.position)
-        nodes = self.evaluator.arena.node[: int(self.evaluator.arena.used[USED])]
-        starts = nodes[(nodes[:, CHILD] == NOTHING) & (nodes[:, EVENT] >= 0), EVENT]
-        return len(np.unique(starts >> MARK_BITS))
+        return len(self.evaluator.started())
 
     def referenced(self) -> Positions:
         """The positions of the events that matches of later batches can still speak of, in stream order."""

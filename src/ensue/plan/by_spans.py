@@ -12,7 +12,9 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from ensue.automata.model import NO_MARKS
+from ensue.automata.merging import merged
+from ensue.automata.model import NO_MARKS, Automaton
+from ensue.automata.predicates import predicates_of
 from ensue.data.schema import Kind, Schema
 from ensue.language import ast
 from ensue.language.printer import print_expression
@@ -46,14 +48,21 @@ def by_spans(plan: Plan, checked: Checked, *, at_hand: bool = False) -> Plan | N
     spans = _spans_of(next(iter(names)), plan, checked, at_hand) if len(names) == 1 else None
     if spans is None:
         return None
-    automaton = replace(
-        plan.automaton,
-        transitions=tuple(t if t.source == 0 else t.marked(NO_MARKS) for t in plan.automaton.transitions),
-    )
     # Of windows with one end, each holds the shorter ones: every selector chooses the longest, which starts first.
     chooses, judged = (s and ast.Selector.NEXT for s in (plan.chooses, plan.chooses_judged))
     spans = replace(spans, count=_count(plan))
+    automaton = _by_first_events(plan.automaton)
     return replace(plan, automaton=automaton, chooses=chooses, chooses_judged=judged, spans=spans)
+
+
+def _by_first_events(automaton: Automaton) -> Automaton:
+    """The automaton that marks only the event with which a run starts."""
+    steps = tuple(t if t.source == 0 else t.marked(NO_MARKS) for t in automaton.transitions)
+    plain = replace(automaton, transitions=steps)
+    small = merged(plain)
+    # Events may come with the conditions evaluated, by their numbers in the plan (`EventStream.predicate_bits`).
+    alike = predicates_of(t.guard for t in small.transitions) == predicates_of(t.guard for t in plain.transitions)
+    return small if alike else plain
 
 
 def _count(plan: Plan) -> int | None:
