@@ -187,6 +187,9 @@ def test_by_their_ends(text: str, folded: list[str]) -> None:
         "SELECT sum(w.v) AS n FROM S WINDOW w AS (IS A ; NOT B WITHIN 1 s)",
         "SELECT sum(w.v) AS n FROM S WINDOW w AS (IS A AS a ; A AS b FILTER b.v > a.v)",
         "SELECT sum(a.v) AS n FROM S WHERE (A AS a)+ ; B",
+        "SELECT sum(w.v) AS n FROM S WINDOW w AS (IS A:+) FILTER w.v > 1 OR count(w) > 2",
+        "SELECT sum(w.v) AS n FROM S WINDOW w AS (IS A:+) FILTER w[v > 1] OR count(w) > 2",
+        "SELECT sum(w.v) AS n FROM S WINDOW w AS (IS A:+) FILTER w.v >= avg(w.v)",
     ],
 )
 def test_with_their_events(text: str) -> None:

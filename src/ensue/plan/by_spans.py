@@ -20,7 +20,7 @@ from ensue.language import ast
 from ensue.language.printer import print_expression
 from ensue.logic.check import Checked
 from ensue.logic.own_aggregates import OwnAggregate
-from ensue.logic.scope import aggregates_of, without_aggregates
+from ensue.logic.scope import aggregates_of, attribute_variables, last_of_names, running_of, without_aggregates
 from ensue.logic.types import Typing
 from ensue.logic.window import looks_back
 from ensue.plan.automaton_spec import NO_WINDOW
@@ -91,7 +91,7 @@ def _folded_of(asked: Sequence[ast.Expression], variable: str, schema: Schema | 
     """What is folded for some expressions; None where one of them needs the events."""
     if any(isinstance(e, ast.Name) for e in asked):
         return None  # its events are shown
-    if any(any(ast.find(without_aggregates(e), ast.Attribute)) for e in asked):
+    if any(attribute_variables(without_aggregates(e)) or running_of(e) or last_of_names(e) for e in asked):
         return None  # a condition on each of its events that no automaton checks
     folded: dict[str, Folded] = {}
     for call in _aggregates(asked):
