@@ -63,10 +63,10 @@ class FoldedColumns:
         count = len(events)
         numbers = np.zeros((len(self._wanted), count), dtype=np.int64)
         known = np.ones((len(self._wanted), count), dtype=np.bool_)
-        self.types = []
+        types = []
         for n, ((_, form), e) in enumerate(self._wanted.items()):
             column = _evaluated(e, events)
-            self.types.append(column.type)
+            types.append(column.type)
             if pa.types.is_null(column.type):
                 known[n] = False
                 continue
@@ -75,6 +75,7 @@ class FoldedColumns:
             null = missing(column)
             if null is not None:
                 known[n] = ~null
+        self.types = types  # in one step: threads may still ask for those of the batch before, which are the same
         return numbers, known
 
     def own(self, events: EventStream) -> list[list[Any]]:
