@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from ensue import pipeline
+from ensue.columns.key_columns import with_keys
 from ensue.corrections.arrival_reader import ArrivalReader, Shape
 from ensue.corrections.change_rows import check_names, rows_of_changes
 from ensue.corrections.current_answer import CurrentAnswer
@@ -130,7 +131,8 @@ class LiveQueries:
             query.ast, query.text, Schema.of(shape.columns), shape.tick, options.reading, engine=options.engine
         )
         look_back = ItemLookBack(choice.checked)
-        empty = Matches(look_back.checked, look_back.extended(shape.no_events()), ComplexEvents.of(())).to_arrow()
+        nothing = look_back.extended(with_keys(shape.no_events(), query.ast))
+        empty = Matches(look_back.checked, nothing, ComplexEvents.of(())).to_arrow()
         check_names(empty.column_names)
         answer = None if options.keep is None else CurrentAnswer(options.ticks("keep", shape.tick), self._budget)
         running = RunningQuery(choice, shape.tick, budget=self._budget, hidden=frozenset((LOW, HIGH)))
