@@ -4,6 +4,8 @@ import pytest
 from amounts import most, shares
 from live_runs import compare
 
+import ensue
+
 
 @pytest.mark.parametrize("seeds", shares(400, each=100))
 def test_changes_add_up_after_every_step(seeds):
