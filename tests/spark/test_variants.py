@@ -58,7 +58,8 @@ def rows(matches) -> list[tuple[object, ...]]:
             [(2, 2, "odd")],
         ),
         (
-            "SELECT x.payload.items[1].price AS p, PREV(x.payload.total) AS b FROM S WHERE B[payload.user.id = '7'] AS x",
+            "SELECT x.payload.items[1].price AS p, PREV(x.payload.total) AS b "
+            "FROM S WHERE B[payload.user.id = '7'] AS x",
             [(5, 5, "4", None)],
         ),
         (
@@ -78,7 +79,6 @@ def test_a_stream(spark, tmp_path):
     stream = spark.readStream.schema(frame.schema).parquet(str(tmp_path / "events")).withWatermark("time", "1 second")
     different = "FILTER x.payload.user.id <> y.payload.user.id"
     text = f"SELECT y.payload.total FROM S WHERE A AS x ; B AS y {different} WITHIN 1 s"
-    )
     query = (
         ensue.match(stream, text)
         .writeStream.format("memory")
