@@ -67,7 +67,7 @@ class Reader:
 
     def __init__(self, plan: Plan, tick: int | None, given: int = 0) -> None:
         self.keys = KeyNumbers(plan.keys)
-        self.classifier = Classifier(plan.predicates, given, tick)
+        self.classifier = Classifier(plan.predicates, given, tick, (t.guard for t in plan.automaton.transitions))
         self._determinizer = Determinizer(plan.automaton, plan.predicates, plan.marks, plan.actions)
         self.columns = RegisterColumns(RegisterPrograms(plan), tick)
         self._remembers = bool(plan.automaton.registers)
