@@ -86,9 +86,10 @@ class Reader:
         times = events.times if self._timed else _NOTHING
         types = one_chunk(events.types)
         codes, class_of = self.classifier.classify(events.table, types, keys, events.predicate_bits, times)
-        if self.folded is not None and self.keys.attributes and keys is None:
-            keys = self._encode(events, None)
-        folded = self._folded(events, class_of[codes], keys)
+        folded = None
+        if self.folded is not None:
+            keys = self._encode(events, None) if self.keys.attributes and keys is None else keys
+            folded = self._folded(self.folded, events, class_of[codes], keys)
         busy = None if self._counted else self._busy(codes, class_of, times, base)
         kept = None
         if busy is not None:
@@ -103,13 +104,13 @@ class Reader:
         columns = self.columns.of(events, kept) if self._remembers else None
         return Batch(read_only(classes), read_only(keys), read_only(times), read_only(positions), base, columns, folded)
 
-    def _folded(self, events: EventStream, classes: Classes, keys: Positions | None) -> FoldedEvents | None:
+    def _folded(
+        self, columns: FoldedColumns, events: EventStream, classes: Classes, keys: Positions | None
+    ) -> FoldedEvents:
         """All events, as far as they are folded over windows."""
-        if self.folded is None:
-            return None
         new = self.classifier.words[len(self._begins) :]
         self._begins = np.append(self._begins, [self._determinizer.begins(word) for word in new]).astype(np.bool_)
-        numbers, known = self.folded.of(events)
+        numbers, known = columns.of(events)
         partitions = _NOTHING if keys is None else keys
         return FoldedEvents(read_only(numbers), read_only(known), read_only(partitions), self._begins[classes])
 
