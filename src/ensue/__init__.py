@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from ensue.api import Query, live, match, query
     from ensue.corrections.live_queries import Live, LiveQueries
     from ensue.errors import DataError, EngineError, EnsueError, QueryError
+    from ensue.own.user_aggregates import aggregate
     from ensue.own.user_functions import function
     from ensue.preparation import prepare
     from ensue.results.changes import Answer, Changes
@@ -33,6 +34,7 @@ __all__ = [
     "Query",
     "QueryError",
     "SqlRows",
+    "aggregate",
     "dsl",
     "explain_sql",
     "function",
@@ -46,6 +48,7 @@ __all__ = [
 _PLACES = {
     **dict.fromkeys(("Query", "live", "match", "query"), "ensue.api"),
     **dict.fromkeys(("DataError", "EngineError", "EnsueError", "QueryError"), "ensue.errors"),
+    "aggregate": "ensue.own.user_aggregates",
     "function": "ensue.own.user_functions",
     "prepare": "ensue.preparation",
     "Detections": "ensue.results.detections",

@@ -26,7 +26,8 @@ from ensue.data.reading import Reading, no_unit
 from ensue.data.schema import Schema
 from ensue.engines.item_lookback import ItemLookBack
 from ensue.engines.opening import Progress
-from ensue.engines.whole_tables import evaluate_table
+from ensue.engines.unexpected import count_unexpected
+from ensue.engines.whole_tables import BATCH, evaluate_table
 from ensue.errors import did_you_mean, listed
 from ensue.language import ast
 from ensue.logic.check import check
@@ -37,6 +38,7 @@ from ensue.logic.outputs import attributes_used
 from ensue.plan.choice import Choice, check_engine, choose
 from ensue.plan.mode import Mode
 from ensue.results.detections import Detections
+from ensue.results.inside_windows import written_out
 from ensue.results.matches import Matches
 from ensue.results.row_order import in_order
 
@@ -59,13 +61,17 @@ def run(query: ast.Query, text: str, events: Any, options: RunOptions, *, readin
     budget = Budget.of(options.memory, advice_for(query, options.engine))
     with budget.explaining_memory_errors():
         choice, stream = _read(query, text, events, attributes_used(query), options.engine, reading)
-        rows = choice.for_rows
+        rows = choice.for_table
         found = evaluate_table(rows, stream, progress=options.progress, budget=budget, closed=options.closed)
         if not len(found):
             _warn_of_unknown_types(query, stream)
+        if rows.plan is not None and rows.plan.spans is not None and rows.plan.spans.shown:
+            found = written_out(found, stream, rows.plan.keys, budget)
+        unexpected = count_unexpected(choice, stream, budget, BATCH)
         found = in_order(choice.checked, stream, found)
         look_back = ItemLookBack(choice.checked)
-        return Matches(look_back.checked, look_back.extended(stream), found, _of_result(budget, found))
+        own = _of_result(budget, found)
+        return Matches(look_back.checked, look_back.extended(stream), found, own, unexpected=unexpected)
 
 
 def detect(query: ast.Query, text: str, events: Any, options: RunOptions, *, reading: Reading) -> Detections:

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from amounts import shares
+from two_letters import random_regex
 
 import ensue
 from ensue.automata.build import build
@@ -26,22 +27,6 @@ from ensue.plan.choice import Choice, choose
 
 #: Longer streams have no more windows open than these, as far as random expressions of this size go.
 LENGTH, MORE = 6, 4
-
-
-def random_regex(rng: Random, depth: int) -> tuple[str, str]:
-    """The same expression for Ensue, without skipping, and for Python's `re`."""
-    if depth == 0 or rng.random() < 0.25:
-        return rng.choice((("a", "a"), ("b", "b"), ("ANY", ".")))
-    kind = rng.randrange(4)
-    ours, theirs = random_regex(rng, depth - 1)
-    if kind == 0:
-        return f"({ours}):+", f"(?:{theirs})+"
-    if kind == 1:
-        return f"({ours}):{{2}}", f"(?:{theirs}){{2}}"
-    right, their_right = random_regex(rng, depth - 1)
-    if kind == 2:
-        return f"({ours} : {right})", f"(?:{theirs}{their_right})"
-    return f"({ours} OR {right})", f"(?:{theirs}|{their_right})"
 
 
 def choice_of(text: str) -> Choice:

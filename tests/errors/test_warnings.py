@@ -98,9 +98,8 @@ def test_the_log_tells_it_when_the_query_is_checked_and_when_it_runs(caplog):
         query.check()
         query.run([{"time": 1, "type": "A"}, {"time": 2, "type": "B"}])
         query.detect([{"time": 1, "type": "A"}, {"time": 2, "type": "B"}])
-    assert [r.message.partition("\n")[0] for r in caplog.records] == [
-        "this query never matches: an event has one type, so it cannot be A and B"
-    ] * 3
+    told = [r.message.partition("\n")[0] for r in caplog.records if "compiling" not in r.message]  # once on a machine
+    assert told == ["this query never matches: an event has one type, so it cannot be A and B"] * 3
 
 
 def assert_nothing_is_told_in_time(pattern: str) -> None:

@@ -11,6 +11,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,8 @@ SCHEMA = {
 }
 KEYED = """SELECT count(y) AS n FROM S WHERE A AS x ; B+ AS y ; C AS z FILTER x.v <= z.v
            PARTITION BY k WITHIN 100 s"""
+SCORED = """SELECT count(y) AS n FROM S WHERE A AS x ; B+ AS y ; C AS z FILTER score(x.v) <= z.v AND nearby(x.v, $v)
+            PARTITION BY k WITHIN $time"""
 TIED = "SELECT x.w AS w FROM S WHERE A AS x ; B AS y ; C AS z FILTER x.k = y.k AND y.k = z.k WITHIN 100 s"
 
 
@@ -45,13 +48,28 @@ class Start:
     options: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
     delay: str = "1 second"
+    params: Mapping[str, Any] = field(default_factory=dict)
+    own: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def made(self) -> ensue.Query:
+        return ensue.query(self.query, params=self.params, **self.own)
 
 
 def typed(**types: str) -> dict[str, str]:
     return {**SCHEMA, **types}
 
 
-KEYS, TIES = Start(), Start(TIED)
+def functions(factor: int) -> dict[str, Any]:
+    """Functions of one's own, made anew: one over Arrow arrays, one that Numba compiles."""
+    number: dict[str, Any] = {"takes": "integer", "returns": "integer", "registered": False}
+    score = ensue.function("score", lambda v: pc.multiply(v, factor), **number)
+    two: dict[str, Any] = {**number, "takes": ["integer", "integer"], "returns": "boolean"}
+    return {"score": score, "nearby": ensue.function("nearby", lambda a, b: abs(a - b) < 2, compiled=True, **two)}
+
+
+VALUES = {"v": 2, "time": timedelta(seconds=100)}
+KEYS, TIES, OWN = Start(), Start(TIED), Start(SCORED, params=VALUES, own=functions(1))
 REFUSED = {
     "a condition's column": (KEYS, replace(KEYS, columns=typed(v="double")), "columns or their types"),
     "a partition key": (KEYS, replace(KEYS, columns=typed(k="bigint")), "columns or their types"),
@@ -62,6 +80,8 @@ REFUSED = {
     "a tie-break": (KEYS, replace(KEYS, options={"tiebreak": "w"}), "tie-break column"),
     "a window": (KEYS, Start(KEYED.replace("100 s", "101 s")), "differs: query, automaton"),
     "an item": (KEYS, Start(KEYED.replace("count(y)", "sum(y.v)")), "differs: query"),
+    "a function": (OWN, replace(OWN, own=functions(0)), "differs: functions of one's own"),
+    "a parameter": (OWN, replace(OWN, params={**VALUES, "v": 0}), "differs: query, automaton"),
     "buckets": (KEYS, replace(KEYS, options={"buckets": 64}), r"number of buckets \(8, now 64\)"),
     "alone": (KEYS, replace(KEYS, options={"alone": True}), "differs: alone"),
 }
@@ -71,6 +91,7 @@ GOES_ON = {
     "unused columns": (KEYS, replace(KEYS, columns={**typed(w="string"), "more": "map<string,int>"})),
     "the watermark": (KEYS, replace(KEYS, delay="3 seconds")),
     "name and memory": (KEYS, replace(KEYS, options={"name": "other", "memory": "300 MB"})),
+    "the same functions": (OWN, replace(OWN, own=functions(1))),
     "spaces and comments": (KEYS, Start(KEYED.replace("FROM S", "-- of the machines\n  FROM  S"))),
 }
 
@@ -114,17 +135,17 @@ class Stream:
         columns = ", ".join(f"{name} {type_}" for name, type_ in start.columns.items())
         events = self._spark.readStream.schema(columns).json(str(self._folder / "source"))
         timed = events.withWatermark(start.options.get("time", "time"), start.delay)
-        matches = ensue.match(timed, start.query, **start.options)
+        matches = start.made.run(timed, **start.options)
         writer = matches.writeStream.option("checkpointLocation", str(self._folder / "checkpoint"))
         writer.trigger(availableNow=True).start(str(self._folder / "sink")).awaitTermination()
         rows = self._spark.read.schema(matches.schema).parquet(str(self._folder / "sink")).toArrow()
         return Counter(rows.column(rows.num_columns - 1).to_pylist())
 
 
-def embedded(text: str) -> Counter[int]:
+def embedded(start: Start) -> Counter[int]:
     events = pa.Table.from_pylist([*BEFORE, *NEW_KEYS, *AFTER])
     times = pc.strptime(events["time"], "%Y-%m-%dT%H:%M:%SZ", "us")
-    rows = ensue.match(events.set_column(0, "time", times), text).to_arrow()
+    rows = start.made.run(events.set_column(0, "time", times)).to_arrow()
     assert len(rows) > 40
     return Counter(rows.column(rows.num_columns - 1).to_pylist())
 
@@ -136,7 +157,7 @@ def test_a_change_is_refused_before_anything_is_committed(spark, tmp_path, origi
     with pytest.raises(StreamingQueryException, match=said):
         stream.run(changed, NEW_KEYS)
     stream.run(original, AFTER)
-    assert stream.run(original, LAST) == embedded(original.query)
+    assert stream.run(original, LAST) == embedded(original)
 
 
 @pytest.mark.parametrize(("original", "changed"), GOES_ON.values(), ids=GOES_ON)
@@ -145,4 +166,4 @@ def test_a_change_that_matters_to_no_state_goes_on(spark, tmp_path, original, ch
     stream.run(original, BEFORE)
     stream.run(changed, NEW_KEYS)
     stream.run(changed, AFTER)
-    assert stream.run(original, LAST) == embedded(original.query)
+    assert stream.run(original, LAST) == embedded(original)

@@ -247,3 +247,47 @@ def test_a_stream_of_all_types_goes_through_the_state(spark, tmp_path):
     key = [("start_time", "ascending"), ("end_time", "ascending")]
     assert found.sort_by(key).cast(expected.schema).to_pylist() == expected.sort_by(key).to_pylist()
     assert len(expected)
+
+
+RUNS_OF_A = "SELECT count(w) AS n FROM S WINDOW w AS (IS A:* : B) PARTITION BY k"
+AT_MOST_THREE = "EXPECT (((A:{1,3} : B) OR B):*)"
+
+
+def test_a_growing_state_is_refused_with_the_events_that_let_it_grow(source):
+    source.add((1, "A", 0))
+    with pytest.raises(ensue.EngineError) as refused:
+        ensue.match(source.events(), RUNS_OF_A)
+    assert str(refused.value) == (
+        "the query has no window: over a stream, its state would grow for ever: from the start, each further A leaves "
+        "one more open. Bound it with WITHIN, or allow that with unbounded=True"
+    )
+
+
+def test_a_bound_under_an_expectation_admits_a_query(source):
+    """Four A in a row: the fourth is unexpected, and its window is found nevertheless."""
+    query = ensue.query(f"{RUNS_OF_A} {AT_MOST_THREE}")
+    source.add(*((1 + k, "A", 0) for k in range(4)), (3.5, "A", 1))
+    source.add((50, "B", 1))
+    source.add((100, "B", 0))
+    source.add((200, "A", 0))
+    rows, observed = source.run(query.run(source.events()))
+    found = Counter(zip(rows["k"].to_pylist(), rows["n"].to_pylist(), strict=True))
+    assert found == Counter([*((0, n) for n in range(1, 6)), (1, 1), (1, 2)])
+    assert total(observed, "ensue", "unexpected") == 1
+    assert max(row.open_windows for batch in observed if (row := batch.get("ensue")) is not None) == 5
+    table = source._spark.read.parquet(str(source.folder / "source"))
+    batch = query.run(table).toArrow()
+    assert Counter(zip(batch["k"].to_pylist(), batch["n"].to_pylist(), strict=True)) == found
+
+
+def test_what_is_not_known_to_be_bounded_is_refused_with_the_reason(source):
+    source.add((1, "A", 0))
+    with pytest.raises(ensue.EngineError, match=r"grow for ever, as far as is known: nothing is decided of sqrt\(k\)"):
+        ensue.match(source.events(), "SELECT count(w) AS n FROM S WINDOW w AS (IS ANY[sqrt(k) > 1]:+)")
+
+
+def test_contiguous_events_need_no_window(source):
+    source.add((1, "A", 0), (2, "B", 0), (3, "A", 0))
+    source.add((100, "C", 0))
+    rows, _ = source.run(ensue.match(source.events(), "SELECT x.time AS a FROM S WHERE A AS x : B : A"))
+    assert len(rows) == 1

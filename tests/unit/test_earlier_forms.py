@@ -27,6 +27,7 @@ FORMS = [
     ("x.v NOT BETWEEN y.v AND y.v + 2", "(p FILTER x.v < y.v) OR (p FILTER x.v > y.v + 2)", True),
     ("x.v > 1 OR y.v > 2", "(p FILTER x.v > 1) OR (p FILTER y.v > 2)", True),
     ("x.v > 1 OR y.v > x.k", "(p FILTER x.v > 1) OR (p FILTER y.v > x.k)", True),
+    ("x.v - y.v = 0", "FILTER x.v = y.v", False),
     ("x.v IN (y.v, 3)", "(p FILTER x.v = y.v) OR (p FILTER x.v = 3)", True),
 ]
 
@@ -43,6 +44,12 @@ def test_forms(condition: str, form: str, exact: bool) -> None:
 )
 def test_what_has_no_earlier_form(condition: str) -> None:
     assert earlier_form(parse_expression(condition)) is None
+
+
+def test_each_event_of_a_set_may_choose_for_itself() -> None:
+    known = {"x": False, "y": True}
+    assert earlier_form(parse_expression("x.v > 1 OR y.v > 2"), known) is None
+    assert earlier_form(parse_expression("x.v BETWEEN y.v AND 3"), known) == "FILTER x.v >= y.v AND x.v <= 3"
 
 
 @pytest.mark.parametrize(("condition", "form", "exact"), FORMS)
@@ -70,8 +77,8 @@ def test_the_earlier_form_has_the_same_matches_and_is_not_judged(condition: str,
             [
                 "judged        on whole matches: x.v + y.v > 3",
                 "because it is no comparison with one event on each side",
-                "write FILTER x.v > 3 - y.v, which is checked when the second event comes; "
-                "it differs for NaN, and where arithmetic rounds or overflows",
+                "write FILTER x.v > 3 - y.v: it is checked when the second event comes",
+                "the two differ for NaN, and where arithmetic rounds or overflows",
             ],
         ),
         (
@@ -79,7 +86,7 @@ def test_the_earlier_form_has_the_same_matches_and_is_not_judged(condition: str,
             [
                 "interpreted   for each open partial match: x.v > 1 OR y.v > 2",
                 "because it is no comparison with one event on each side",
-                "write (p FILTER x.v > 1) OR (p FILTER y.v > 2), which is checked when the second event comes",
+                "write (p FILTER x.v > 1) OR (p FILTER y.v > 2): it is checked when the second event comes",
             ],
         ),
         ("A AS x ; B AS y ; C AS z FILTER x.v + y.v < z.v", ["because it is about 3 events"]),

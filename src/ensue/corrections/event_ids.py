@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from ensue.corrections.row_hashes import as_columns, hashes_of_rows, of_columns
 from ensue.data.events import EventStream
-from ensue.errors import DataError, did_you_mean, listed
+from ensue.data.reading import check_column
 from ensue.kernels.value_hashes import Hashes, mix_words
 
 #: The columns of an event that hold its identity, beside those of the user.
@@ -24,10 +24,7 @@ def ids_of_content(events: EventStream, columns: Sequence[str] | None) -> Hashes
     """What tells events apart: the columns that the user named, or else the type, the time and all other columns."""
     if columns is not None:
         for name in columns:
-            if name not in events.table.column_names:
-                known = events.table.column_names
-                hint = did_you_mean(name, known) or f"the columns are {listed(known)}"
-                raise DataError(f"there is no column '{name}' that identifies an event: {hint}")
+            check_column(events.table.column_names, name, "id")
         return hashes_of_rows([events.table.column(name) for name in columns], len(events))
     own = [events.table.column(n) for n in sorted(events.table.column_names) if not n.startswith("\0")]
     return hashes_of_rows([events.types, events.time_column, *own], len(events))

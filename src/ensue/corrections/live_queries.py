@@ -9,8 +9,9 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from ensue import pipeline
+from ensue.columns.key_columns import with_keys
 from ensue.corrections.arrival_reader import ArrivalReader, Shape
-from ensue.corrections.change_rows import check_names, rows_of_changes
+from ensue.corrections.change_rows import check_names, no_changes, rows_of_changes
 from ensue.corrections.current_answer import CurrentAnswer
 from ensue.corrections.event_ids import HIGH, LOW
 from ensue.corrections.live_options import ALL, LiveOptions
@@ -130,11 +131,12 @@ class LiveQueries:
             query.ast, query.text, Schema.of(shape.columns), shape.tick, options.reading, engine=options.engine
         )
         look_back = ItemLookBack(choice.checked)
-        empty = Matches(look_back.checked, look_back.extended(shape.no_events()), ComplexEvents.of(())).to_arrow()
+        nothing = look_back.extended(with_keys(shape.no_events(), choice.checked.query))
+        empty = Matches(look_back.checked, nothing, ComplexEvents.of(())).to_arrow()
         check_names(empty.column_names)
         answer = None if options.keep is None else CurrentAnswer(options.ticks("keep", shape.tick), self._budget)
         running = RunningQuery(choice, shape.tick, budget=self._budget, hidden=frozenset((LOW, HIGH)))
-        return _Prepared(choice, empty, answer), Revision(running, self._budget)
+        return _Prepared(choice, empty, answer), Revision(running, choice.checked.query, self._budget)
 
     def _step(self, step: Step) -> dict[str, Changes]:
         found = self._stream.step(step)
@@ -145,10 +147,13 @@ class LiveQueries:
 
     def _told(self, name: str, changes: MatchChanges) -> Changes:
         prepared = self._prepared[name]
-        rows = rows_of_changes(changes, prepared.empty)
-        if prepared.answer is not None and len(rows):
+        rows = rows_of_changes(changes)
+        if prepared.answer is not None and rows is not None:
             prepared.answer.take(rows, self._stream.unsettled.watermark)
-        return Changes(rows, self._budget)
+        return self._changes(rows, prepared)
+
+    def _changes(self, rows: pa.Table | None, prepared: _Prepared) -> Changes:
+        return Changes(no_changes(prepared.empty) if rows is None else rows, self._budget)
 
     def answer(self) -> dict[str, Answer]:
         """The matches as things are now, as far back as `keep=` says."""
@@ -162,8 +167,7 @@ class LiveQueries:
 
     def _answer(self, prepared: _Prepared, watermark: int) -> Answer:
         assert prepared.answer is not None
-        nothing = rows_of_changes(MatchChanges(), prepared.empty)
-        return Answer(prepared.answer.now(nothing, watermark), self._budget)
+        return Answer(prepared.answer.now(no_changes(prepared.empty), watermark), self._budget)
 
     # -- queries that come and go
 
@@ -186,7 +190,7 @@ class LiveQueries:
         if self._shape is None:
             return None
         gone, prepared = self._stream.remove(name), self._prepared.pop(name)
-        return Changes(rows_of_changes(MatchChanges(gone), prepared.empty), self._budget) if retract else None
+        return self._changes(rows_of_changes(MatchChanges(gone)), prepared) if retract else None
 
     # -- the state
 

@@ -21,9 +21,9 @@ class _Follower:
     revision: Revision
     since: int = NO_TIME
 
-    def catch_up(self, unsettled: Unsettled, told: int) -> None:
+    def catch_up(self, unsettled: Unsettled, told: int, watermark: int) -> None:
         own = unsettled.after(self.since)
-        self.revision.catch_up(own, own.up_to(told))
+        self.revision.catch_up(own, own.up_to(told), watermark)
 
     def follow(self, unsettled: Unsettled, told: int, changed: int | None) -> MatchChanges:
         own = unsettled.after(self.since)
@@ -83,7 +83,7 @@ class LiveStream:
         changes = {}
         try:
             for name, follower in self._followers.items():
-                follower.catch_up(self.unsettled, self._told)
+                follower.catch_up(self.unsettled, self._told, now.watermark)
                 changes[name] = follower.follow(now, told, changed)
         except BaseException:
             for follower in self._followers.values():

@@ -13,10 +13,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from ensue.columns.key_columns import with_keys
 from ensue.corrections.match_ids import difference
 from ensue.corrections.unsettled import NO_TIME, Unsettled
 from ensue.data.budget import Budget, Large
 from ensue.data.envelope import Parts
+from ensue.language import ast
 from ensue.results.matches import Matches
 from ensue.results.running_query import RunningQuery
 
@@ -44,8 +46,9 @@ class MatchChanges:
 class Revision:
     """Goes along with the unsettled events: `follow` gives the changes of the matches after each change of them."""
 
-    def __init__(self, running: RunningQuery, budget: Budget) -> None:
+    def __init__(self, running: RunningQuery, query: ast.Query, budget: Budget) -> None:
         self._running = running
+        self._query = query
         self._held = budget.holder()
         self._points: list[_Point] = [_Point(0, running.parts())]
         self._seen: int | None = 0  # the unsettled events that the running query has seen; None if that is not known
@@ -57,6 +60,11 @@ class Revision:
         return self._running.open
 
     @property
+    def open_windows(self) -> int:
+        """From how many events the open partial matches began; 0 where the reference evaluates them."""
+        return self._running.open_windows
+
+    @property
     def next_due(self) -> int | None:
         """The time from which on the watermark alone may change something; None if it does not."""
         return self._running.next_due
@@ -66,11 +74,14 @@ class Revision:
         """How many of the unsettled events lie before the oldest point: nobody asks for them any more."""
         return self._points[0].events
 
-    def catch_up(self, unsettled: Unsettled, until: int) -> None:
-        """Finds again what had been told of the first `until` events, after the state was loaded."""
+    def catch_up(self, unsettled: Unsettled, until: int, watermark: int) -> None:
+        """Finds again what had been told of the first `until` events, after the state was loaded.
+
+        The watermark is the one that settles events now.
+        """
         if self._seen is None:
             self._go_back(0)
-            settled = unsettled.up_to(unsettled.watermark)
+            settled = unsettled.up_to(watermark)
             if 0 < settled <= until:
                 self._evaluate(unsettled, settled)
                 self._keep_point(settled)
@@ -115,7 +126,7 @@ class Revision:
         seen, self._seen = self._seen, None
         found: list[Matches] = []
         if until > seen and unsettled.events is not None:
-            found += self._running.matches(unsettled.events.slice(seen, until - seen))
+            found += self._running.matches(with_keys(unsettled.events.slice(seen, until - seen), self._query))
         if unsettled.watermark > (int(unsettled.times[until - 1]) if until else NO_TIME):
             due = self._running.matches_due(unsettled.watermark)
             found += [] if due is None else [due]
@@ -158,8 +169,8 @@ class Revision:
             if self._seen != final:
                 self._go_back(0)
                 self._evaluate(unsettled, final)
+                self._seen = None  # what has been told after that must be found again
             self._points = [_Point(final, self._running.parts())]
-            self._seen = None
         return self._points[0].state
 
     def load(self, state: Parts) -> None:

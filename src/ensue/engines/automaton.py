@@ -24,6 +24,10 @@ class AutomatonEngine:
         return self._runner.nodes
 
     @property
+    def begun(self) -> int:
+        return self._runner.begun
+
+    @property
     def next_due(self) -> None:
         """Every match is known at its end: none waits for a time."""
 

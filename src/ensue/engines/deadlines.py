@@ -222,6 +222,10 @@ class DeadlineEngine:
         return self._engine.open + len(self._deadlines)
 
     @property
+    def begun(self) -> int:
+        return self._engine.begun
+
+    @property
     def next_due(self) -> int | None:
         return self._deadlines.next_due
 

@@ -40,6 +40,7 @@ def left_open(checked: Checked, streams: Streams, rounds: Rounds) -> int:
         partition=(),
         consume=ast.Consume.NONE,
         limit=None,
+        order=(),
         expect=None,
     )
     try:

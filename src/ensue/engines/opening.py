@@ -7,6 +7,7 @@ from collections.abc import Callable
 from ensue.data.budget import Budget
 from ensue.engines.deadlines import DeadlineEngine
 from ensue.engines.protocol import Engine
+from ensue.plan import Plan
 from ensue.plan.choice import Choice
 from ensue.plan.mode import Mode
 
@@ -42,3 +43,11 @@ def opened(
     passing = passing and choice.plan.absence is None  # else the matches wait
     engine = AutomatonEngine(choice.plan, tick, delivery_of(choice.plan, mode, budget, passing=passing), given=given)
     return engine if choice.plan.absence is None else DeadlineEngine(engine, choice.plan, tick, budget, closing=closing)
+
+
+def opened_plan(plan: Plan, tick: int | None, budget: Budget) -> Engine:
+    """The automaton engine of a plan by itself, at the beginning of a stream."""
+    from ensue.engines.automaton import AutomatonEngine  # numba is loaded where it is used
+    from ensue.kernels.delivery import delivery_of
+
+    return AutomatonEngine(plan, tick, delivery_of(plan, Mode.ENUMERATE, budget))

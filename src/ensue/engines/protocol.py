@@ -27,6 +27,10 @@ class Engine(Protocol):
         """How much is open: nodes of the match structure, or events that the reference keeps."""
 
     @property
+    def begun(self) -> int:
+        """From how many events the open partial matches began; 0 where that is not counted."""
+
+    @property
     def next_due(self) -> int | None:
         """The time by which `pass_time` may give something; None where it gives nothing without new events."""
 

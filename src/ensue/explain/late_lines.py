@@ -29,9 +29,8 @@ def late_lines(choice: Choice) -> list[str]:
     ):
         for c in conditions:
             lines.append(f"{kind}{print_expression(c)}")
-            lines += [
-                f"{_INDENT}{line}" for line in _advice(c, _known(checked.query.pattern, c), earlier_form(c, schema))
-            ]
+            known = _known(checked.query.pattern, c)
+            lines += [f"{_INDENT}{line}" for line in _advice(c, known, earlier_form(c, known, schema))]
     return lines
 
 
@@ -54,5 +53,6 @@ def _interpreted(choice: Choice, plan: Plan) -> list[ast.Expression]:
 def _advice(c: ast.Expression, known: Bindings, other: str | None) -> Iterator[str]:
     yield f"because {why_late(c, known)}"
     if other is not None:
-        same = "" if is_exact(c) else "; it differs for NaN, and where arithmetic rounds or overflows"
-        yield f"write {other}, which is checked when the second event comes{same}"
+        yield f"write {other}: it is checked when the second event comes"
+        if not is_exact(c):
+            yield "the two differ for NaN, and where arithmetic rounds or overflows"

@@ -9,6 +9,7 @@ from ensue.automata.automaton_printer import print_automaton, print_determinised
 from ensue.automata.predicates import print_guard
 from ensue.automata.register_moves import slow_moves
 from ensue.errors import EngineError, counted
+from ensue.explain.count_lines import count_lines
 from ensue.explain.late_lines import late_lines
 from ensue.explain.timing_lines import timing_lines
 from ensue.explain.window_lines import pair_lines, window_lines
@@ -43,6 +44,7 @@ def explain(choice: Choice, *, verbose: bool = False, more: Mapping[str, list[st
             f"late          {told_of_late_events(checked.query)}",
             *_keys(choice),
             *_engine(choice),
+            *count_lines(choice),
         ],
     }
     sections["windows"] = window_lines(choice)

@@ -18,7 +18,19 @@ from ensue.data.complex_events import ComplexEvents, Piece, concatenated
 from ensue.data.envelope import Parts
 from ensue.data.events import EventStream, one_chunk
 from ensue.kernels import evaluate, stepping
-from ensue.kernels.arena import EVENT, MARK_BITS, NOTHING, TREE, USED, Arena, bytes_a_node, collect, grown, new_arena
+from ensue.kernels.arena import (
+    CHILD,
+    EVENT,
+    MARK_BITS,
+    NOTHING,
+    TREE,
+    USED,
+    Arena,
+    bytes_a_node,
+    collect,
+    grown,
+    new_arena,
+)
 from ensue.kernels.classes import Classes, Classifier, Codes, take_busy
 from ensue.kernels.counting import Counts
 from ensue.kernels.delivery import Delivery
@@ -38,7 +50,7 @@ from ensue.kernels.segments import FoldedEvents
 from ensue.kernels.select import CHOOSE, Choice
 from ensue.kernels.stepping import Batch, Partitions, Reporting, Rules, Stack, State
 from ensue.kernels.value_trees import DEEPEST, LEAST
-from ensue.kernels.window_segments import WindowSegments
+from ensue.kernels.window_segments import AllEvents, WindowSegments
 from ensue.language import ast
 from ensue.plan import Plan
 
@@ -106,13 +118,15 @@ class Reader:
 
     def _folded(
         self, columns: FoldedColumns, events: EventStream, classes: Classes, keys: Positions | None
-    ) -> FoldedEvents:
+    ) -> AllEvents:
         """All events, as far as they are folded over windows."""
         new = self.classifier.words[len(self._begins) :]
-        self._begins = np.append(self._begins, [self._determinizer.begins(word) for word in new]).astype(np.bool_)
+        self._begins = np.append(self._begins, [self._determinizer.moves(0, word) for word in new]).astype(np.bool_)
         numbers, known = columns.of(events)
         partitions = _NOTHING if keys is None else keys
-        return FoldedEvents(read_only(numbers), read_only(known), read_only(partitions), self._begins[classes])
+        begins = self._begins[classes]
+        folded = FoldedEvents(read_only(numbers), read_only(known), read_only(partitions), begins)
+        return AllEvents(folded, columns.own(events))
 
     def read_again(self, most: int) -> tuple[Reader, Batch] | None:
         """The first of the events that were read last, by a reader of the plan with registers; None if it cannot."""
@@ -263,7 +277,7 @@ class Evaluator:
         if len(last.start):
             yield self._events_of(last)
         if self.windows is not None and self.windows.finish():
-            self.collect(batch.base + len(batch.folded.begins))
+            self.collect(batch.base + len(batch.folded.numbers.begins))
             self.windows.keep_begun(self.begun())
 
     def _events_of(self, piece: Piece) -> ComplexEvents:
@@ -485,8 +499,11 @@ def evaluator_of(
 ) -> Evaluator:
     """The evaluator for a plan; see `Evaluator`."""
     from ensue.kernels.clock_evaluator import ClockEvaluator
+    from ensue.kernels.counted_evaluator import CountedEvaluator
 
-    kind = ClockEvaluator if plan.on_one_clock else Evaluator
+    kind: type[Evaluator] = ClockEvaluator if plan.on_one_clock else Evaluator
+    if plan.spans is not None and plan.spans.count is not None:
+        kind = CountedEvaluator
     return kind(plan, tick, reader, share=share, shares=shares, configurations=configurations, delivery=delivery)
 
 
@@ -557,6 +574,14 @@ class Runner:
     def nodes(self) -> int:
         """How many nodes the match structure holds now."""
         return int(self.evaluator.arena.used[USED])
+
+    @property
+    def begun(self) -> int:
+        """From how many events the open partial matches began."""
+        self.evaluator.collect(self.position)
+        nodes = self.evaluator.arena.node[: int(self.evaluator.arena.used[USED])]
+        starts = nodes[(nodes[:, CHILD] == NOTHING) & (nodes[:, EVENT] >= 0), EVENT]
+        return len(np.unique(starts >> MARK_BITS))
 
     def referenced(self) -> Positions:
         """The positions of the events that matches of later batches can still speak of, in stream order."""

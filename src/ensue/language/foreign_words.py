@@ -156,6 +156,8 @@ _RULES: tuple[_Rule, ...] = (
         (r"¶<=>|<=\s*¶>", "write a = b OR a IS NULL AND b IS NULL"),
         (r"\bIS\s+NOT\s+¶\w", "write <>; IS NOT goes with NULL alone"),
         (r"\bIS\s+¶\w", "write =; IS goes with NULL alone"),
+        (r"\bIF\s+¶[\w(]", "write if(x.v > 1, 'a', 'b'), or CASE WHEN x.v > 1 THEN 'a' ELSE 'b' END"),
+        (r"\bC\w{2,4}\s+¶[\w.]+\s+WHEN\b", "did you mean 'CASE'? It goes CASE x.v WHEN 1 THEN 'a' ELSE 'b' END"),
         (r"\bIN\s*¶\[", "the values are in parentheses: IN (1, 2)"),
         (r"\bBETWEEN\b.*¶(?:\[|TO\b|\.\.)|\bBETWEEN\s+\S+\s+TO\b.*¶", "write BETWEEN 1 AND 3"),
         (r"\bINTERVAL\s*¶'(\d+(?:\.\d+)?)'\s*([a-z]+)", r"write the duration as it is: \1 \2"),
@@ -197,6 +199,7 @@ _OTHERWISE: tuple[_Rule, ...] = (
     *_rules(_EVERYWHERE, (r"^¶", _SELECT_FIRST)),
     *_rules(
         _PATTERN,
+        (r"\bEXPECT\s+¶\w", "EXPECT takes its pattern in parentheses: EXPECT (A ; B)"),
         (
             r"([A-Z]\w*)\s+¶(?!ORDER\b)([a-z_]\w*)",
             r"write \1 AS \2 to name the event, \1 ; \2 for one after the other",

@@ -183,7 +183,10 @@ def _hint_of_words(kind: str, before: str, expected: Set[str], clause: str) -> s
         return None
     if expected == {"WHEN"} or (kind in ("WHEN", "THEN", "ELSE", "END") and kind not in expected):
         return f"CASE goes {_CASE}"
-    if "END" in expected and "WHEN" in expected:
+    begun = re.search(r"(?i)\bcase\s+(\w+)$", before)
+    if begun is not None and did_you_mean(begun[1], ["WHEN"]):
+        return f"did you mean 'WHEN'? CASE goes {_CASE}"
+    if "END" in expected and ("WHEN" in expected or not kind):
         return f"CASE ends with END: {_CASE}"
     if "THEN" in expected:
         return f"WHEN needs a THEN: {_CASE}"

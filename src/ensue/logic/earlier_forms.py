@@ -38,7 +38,7 @@ def why_late(e: ast.Expression, known: Bindings) -> str:
     return "one of its events may be missing, or come from several places of the pattern"
 
 
-def earlier_form(e: ast.Expression, schema: Schema | None = None) -> str | None:
+def earlier_form(e: ast.Expression, known: Bindings | None = None, schema: Schema | None = None) -> str | None:
     """The condition as conjuncts that are checked earlier, or as a choice of two patterns; None if there is none.
 
     >>> from ensue.language.parser import parse_expression
@@ -52,6 +52,8 @@ def earlier_form(e: ast.Expression, schema: Schema | None = None) -> str | None:
     if not is_plain(e):
         return None
     forms = [_conjuncts(a, schema) for a in _alternatives(e)]
+    if len(forms) > 1 and not all((known or {}).get(x, True) for x in variables_of(e)):
+        return None  # each event of a set may choose for itself
     texts = [print_expression(conjunction(f)) for f in forms if f is not None]
     if len(texts) < len(forms) or texts == [print_expression(e)]:
         return None
@@ -136,12 +138,16 @@ def _terms(e: ast.Expression, *, added: bool) -> Iterator[Term]:
             yield from _terms(e.right, added=added == (e.operator == "+"))
         case ast.Unary(operator="-", operand=operand):
             yield from _terms(operand, added=not added)
+        case ast.Literal(value=0):
+            pass
         case _:
             yield added, e
 
 
 def _sum(terms: Sequence[Term]) -> ast.Expression:
     """The sum, which begins with something that is added if anything is."""
+    if not terms:
+        return ast.Literal(0, ast.LiteralType.INTEGER)
     first, *others = sorted(terms, key=lambda t: not t[0])
     found = first[1] if first[0] else ast.Unary("-", first[1])
     for added, part in others:

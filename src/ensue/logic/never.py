@@ -55,8 +55,18 @@ def never_matching(query: ast.Query) -> list[Problem]:
     told = [
         *(replace(p, message=f"this query never matches: {p.message}") for p in reasons),
         *(replace(p, message=f"this part never matches: {p.message}") for p in parts),
+        *_expected_in_vain(query),
     ]
     return list(dict.fromkeys(told))
+
+
+def _expected_in_vain(query: ast.Query) -> list[Problem]:
+    """Why no stream is as EXPECT says."""
+    if query.expect is None or nullable(query.expect):
+        return []
+    found = _Search(replace(query, pattern=query.expect)).of(query.expect)
+    reasons = found.reasons if isinstance(found, _Dead) else ()
+    return [replace(p, message=f"no stream is as EXPECT says: {p.message}") for p in reasons]
 
 
 @dataclass(frozen=True)

@@ -114,8 +114,16 @@ class Matches(Rows):
     """
 
     def __init__(
-        self, checked: Checked, stream: EventStream, found: ComplexEvents, budget: Budget | None = None
+        self,
+        checked: Checked,
+        stream: EventStream,
+        found: ComplexEvents,
+        budget: Budget | None = None,
+        *,
+        unexpected: int = 0,
     ) -> None:
+        #: How many events of the stream are not as EXPECT says.
+        self.unexpected = unexpected
         self._checked = checked
         self._stream = stream
         self._found = found

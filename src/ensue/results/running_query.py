@@ -16,6 +16,7 @@ from ensue.engines.item_lookback import ItemLookBack
 from ensue.engines.kept_events import KeptEvents
 from ensue.engines.opening import opened
 from ensue.engines.row_quota import RowQuota
+from ensue.engines.unexpected import Unexpected
 from ensue.plan.choice import Choice
 from ensue.plan.mode import Mode
 from ensue.results.detections import shown
@@ -58,6 +59,7 @@ class RunningQuery:
         kept = self._look_back.kept(choice.attributes_kept) if matches else None
         self._kept = KeptEvents(None if kept is None else kept | hidden, tick, budget)
         self._quota = RowQuota.of(choice.checked.query)
+        self._unexpected = Unexpected(choice, tick, budget)
         self._made_by = choice.made_by(tick)
 
     @property
@@ -74,6 +76,15 @@ class RunningQuery:
     def next_due(self) -> int | None:
         """The time from which on `pass_time` may return rows; None if it returns none without new events."""
         return self._engine.next_due
+
+    @property
+    def open_windows(self) -> int:
+        """From how many events the open partial matches began; 0 where the reference evaluates them."""
+        return self._engine.begun
+
+    def unexpected(self) -> int:
+        """How many events were not as EXPECT says since this was last asked."""
+        return self._unexpected.taken()
 
     def push(self, events: EventStream) -> pa.Table:
         """Returns the rows of the matches that become known with these events, which must follow the earlier ones."""
@@ -100,6 +111,7 @@ class RunningQuery:
         return map(self._matches, self._parts(events))
 
     def _parts(self, events: EventStream) -> Iterator[ComplexEvents]:
+        self._unexpected.push(events)
         self._kept.add(self._look_back.extended(events))
         yield from self._engine.parts(events)
         if self._kept.crowded:
@@ -156,6 +168,7 @@ class RunningQuery:
             **prefixed("engine", self._engine.save()),
             **prefixed("kept", self._kept.save()),
             **prefixed("look_back", self._look_back.save()),
+            **prefixed("expected", self._unexpected.save()),
             **({} if self._quota is None else prefixed("quota", self._quota.save())),
         }
 
@@ -164,5 +177,6 @@ class RunningQuery:
         self._engine.load(unprefixed("engine", parts))
         self._kept.load(unprefixed("kept", parts))
         self._look_back.load(unprefixed("look_back", parts))
+        self._unexpected.load(unprefixed("expected", parts))
         if self._quota is not None:
             self._quota.load(unprefixed("quota", parts))

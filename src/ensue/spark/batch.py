@@ -89,7 +89,7 @@ class EvaluateSorted:
 
     def __call__(self, batches: Batches) -> Batches:
         budget = self.recipe.budget()
-        running = self.recipe.running(budget, passing=True)
+        running = self.recipe.running_once(budget)
         with budget.explaining_memory_errors():
             for table in gathered(batches, _STEP):
                 if running.full:

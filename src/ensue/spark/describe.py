@@ -27,7 +27,7 @@ def explain_on_spark(
     **spark: Any,
 ) -> str:
     """The text of `explain`, followed by what Spark does for the query over these events."""
-    job = prepare(query, text, events, **reading)
+    job = prepare(query, text, events, changing=spark.get("changing"), **reading)
     options: dict[str, Any] = {name: spark.pop(name) for name in ("memory", "closed") if name in spark}
     matches = run(query, text, events, of_stream=OfStream(**spark), **options, **reading)
     more = {"spark": describe(job), "spark's plan": spark_plan(matches)}

@@ -92,10 +92,16 @@ class Recipe:
         """What a task may take."""
         return self.memory.budget(advice_for(self.choice.checked.query, on_spark=True))
 
-    def running(self, budget: Budget, *, passing: bool = False) -> RunningQuery:
+    def running(self, budget: Budget) -> RunningQuery:
+        """The query over the events of a stream."""
+        return RunningQuery(self.choice, self.tick, given=self.given, budget=budget, mode=self.mode)
+
+    def running_once(self, budget: Budget) -> RunningQuery:
+        """The query over finite events, of which only those come that matter."""
         given, closing = self.given, self.closed
-        how: Any = {"given": given, "passing": passing, "closing": closing, "mode": self.mode}
-        return RunningQuery(self.choice, self.tick, budget=budget, **how)
+        how: Any = {"given": given, "passing": True, "closing": closing, "mode": self.mode}
+        unwatched = replace(self.choice, expectation=None)
+        return RunningQuery(unwatched, self.tick, budget=budget, **how)
 
     @cached_property
     def by_slice(self) -> Recipe:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Callable
 from decimal import Decimal
 from random import Random
 from typing import Any
@@ -13,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from amounts import most, shares
-from lark import Token
+from parameterising import with_parameters
 from strategies import random_query
 from syntax import random_syntax_query
 
@@ -21,37 +20,11 @@ import ensue
 from ensue.data.events import read_events
 from ensue.errors import EngineError, QueryError
 from ensue.language import ast
-from ensue.language.parser import _lark, parse_query
+from ensue.language.parser import parse_query
 from ensue.language.printer import print_query
 from ensue.logic.check import check
 from ensue.plan.choice import choose
 from ensue.results.running_query import RunningQuery
-
-#: What a literal is worth, by the kind of its token.
-VALUES: dict[str, Callable[[str], Any]] = {
-    "INTEGER": int,
-    "DECIMAL": Decimal,
-    "STRING": lambda text: text[1:-1].replace("''", "'"),
-    "TRUE": lambda _: True,
-    "FALSE": lambda _: False,
-    "NULL": lambda _: None,
-}
-
-
-def with_parameters(text: str, rng: Random) -> tuple[str, dict[str, Any]]:
-    """The query with parameters in the places of most literals, and their values."""
-    tokens = list(_lark("query_text").lex(text))
-    made, done = "", 0
-    values: dict[str, Any] = {}
-    for before, token in zip([Token("", ""), *tokens], tokens, strict=False):
-        # `IS NULL` and `NULLS` are words; a keyword behind a dot is a name.
-        word = before.type in ("IS", "NOT", "DOT") and token.type in ("NULL", "TRUE", "FALSE")
-        if token.type in VALUES and not word and rng.random() < 0.8:
-            name = f"p{len(values)}"
-            values[name] = VALUES[token.type](str(token))
-            assert token.start_pos is not None
-            made, done = made + text[done : token.start_pos] + f"${name}", token.end_pos or 0
-    return made + text[done:], values
 
 
 @pytest.mark.quick

@@ -49,6 +49,10 @@ class ReferenceEngine:
         return 0 if self._events is None else len(self._events)
 
     @property
+    def begun(self) -> int:
+        return 0
+
+    @property
     def next_due(self) -> int | None:
         """The time by which the next deadline may have passed; None where nothing waits for one."""
         if self._deadline is None or self._wait is None or self._events is None or self._passed is None:
