@@ -62,13 +62,13 @@ SMALL = Size(100_000, (10, 1_000), 100_000, 1)
 def main() -> None:
     arguments = argparse.ArgumentParser()
     arguments.add_argument("--small", action="store_true", help="some seconds: whether it runs at all")
-    arguments.add_argument("--only", default="", help="sections by their first letters: p(artitioned) u s f")
+    arguments.add_argument("--only", default="", help="sections by their letters: p(artitioned) u s f r(ow patterns)")
     arguments.add_argument("--serve", help="inner: a session with this master, which runs what it is told to")
     given = arguments.parse_args()
     size = SMALL if given.small else FULL
     if given.serve:
         return serve(given.serve, size)
-    wanted = given.only or "pusf"
+    wanted = given.only or "pusfr"
     results: dict[str, Any] = {
         "commit": commit(),
         "python": platform.python_version(),
@@ -78,13 +78,15 @@ def main() -> None:
     }
     if "u" in wanted:
         results["unpartitioned"] = section("unpartitioned, by time slices", unpartitioned(size))
-    if "p" in wanted or "s" in wanted:
+    if set("psr") & set(wanted):
         spark = local_session("local[2]", SETTINGS)
         try:
             if "p" in wanted:
                 for keys in size.keys:
                     title = f"partitioned, 3 of 20 types, {keys:,} keys"
                     results[title] = section(title, partitioned(spark, size, keys))
+            if "r" in wanted:
+                results["row patterns"] = section("row patterns, V shape by key", row_patterns(spark, size))
             if "s" in wanted:
                 for title, rows in streaming(spark, size):
                     results[title] = section(title, rows)
@@ -328,6 +330,31 @@ def serve(master: str, size: Size) -> None:
             consumed(ensue.match(frame, query))
             print(0, flush=True)
     spark.stop()
+
+
+_SHAPES = """SELECT * FROM t MATCH_RECOGNIZE (
+    PARTITION BY key ORDER BY time
+    MEASURES FIRST(id) AS begins, LAST(DOWN.v) AS bottom, LAST(id) AS ends
+    PATTERN (TOP DOWN+ UP+) DEFINE DOWN AS v < PREV(v), UP AS v > PREV(v))"""
+
+
+def row_patterns(spark: SparkSession, size: Size) -> list[dict[str, Any]]:
+    """MATCH_RECOGNIZE by key, beside the same columns sent to Python and back."""
+    folder = events(size, -1)
+    frame = spark.read.parquet(str(folder)).select("id", "time", "key", "v")
+    matches = ensue.sql(_SHAPES, t=frame).count()
+    assert matches == len(ensue.sql(_SHAPES, t=pq.read_table(folder)))
+    passing = "Spark: mapInArrow, the same columns as they are"
+    works = {
+        "ensue": lambda: consumed(ensue.sql(_SHAPES, t=frame)),
+        passing: limited(spark, USUAL_LIMIT, lambda: consumed(frame.mapInArrow(passed_on, frame.schema))),
+        passing + UNLIMITED: lambda: consumed(frame.mapInArrow(passed_on, frame.schema)),
+    }
+    times = in_turn(size.rounds, works)
+    return [
+        row(name, size.rows, cost, None if name == "ensue" else times["ensue"], matches=matches)
+        for name, cost in times.items()
+    ]
 
 
 # ---------------------------------------------------------------- streams

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ensue import dsl
+    from ensue import dsl, windows
     from ensue.api import Query, live, match, query
     from ensue.corrections.live_queries import Live, LiveQueries
     from ensue.errors import DataError, EngineError, EnsueError, QueryError
@@ -43,6 +43,7 @@ __all__ = [
     "prepare",
     "query",
     "sql",
+    "windows",
 ]
 
 _PLACES = {
@@ -60,8 +61,8 @@ _PLACES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name == "dsl":
-        return import_module("ensue.dsl")
+    if name in ("dsl", "windows"):
+        return import_module(f"ensue.{name}")
     if name not in _PLACES:
         raise AttributeError(f"module 'ensue' has no attribute '{name}'")
     found = getattr(import_module(_PLACES[name]), name)

@@ -14,8 +14,8 @@ from ensue.data.budget import Budget, Large
 from ensue.data.envelope import Parts, prefixed, sealed, unprefixed, unsealed
 from ensue.data.events import as_integers
 from ensue.errors import DataError, EngineError
-from ensue.results.running_query import RunningQuery
-from ensue.spark.recipe import TIME, Recipe, in_order
+from ensue.spark.recipe import TIME, in_order
+from ensue.spark.stream_work import RunningWork, StreamWork
 
 #: The kind of the saved state.
 KIND = "bucket of keys"
@@ -87,15 +87,15 @@ def timed(events: pa.Table) -> tuple[pa.Table, int]:
     return events, without_time
 
 
-def time_to_wake(recipe: Recipe, waited_for: list[int], open_: int, watermark: int) -> int | None:
+def time_to_wake(recipe: StreamWork, waited_for: list[int], open_: int, watermark: int) -> int | None:
     """When a bucket must be looked at again without new events, in milliseconds; None if that is not needed.
 
     `waited_for` are the times that may bring something once the watermark has passed them.
     """
     if waited_for:
         return -(-min(waited_for) // MICROS)
-    if recipe.choice.plan is not None and recipe.window and open_ and watermark > 0:
-        return watermark + recipe.window // MICROS + 1  # by then all open partial matches have expired
+    if recipe.expires_after and open_ and watermark > 0:
+        return watermark + recipe.expires_after // MICROS + 1  # by then all open partial matches have expired
     return None
 
 
@@ -111,8 +111,8 @@ class ArrivalCounts(NamedTuple):
 class WaitingBucket:
     """The events that wait for the watermark, the running query over the earlier ones, and the timer that is set."""
 
-    recipe: Recipe
-    running: RunningQuery
+    recipe: StreamWork
+    running: RunningWork
     waiting: pa.Table | None = None
     timer: int | None = None
     released: int = (
@@ -194,7 +194,7 @@ class WaitingBucket:
         return sealed(KIND, made_by, parts, compressed=True)
 
     @classmethod
-    def load(cls, recipe: Recipe, running: RunningQuery, state: bytes, made_by: Mapping[str, str]) -> WaitingBucket:
+    def load(cls, recipe: StreamWork, running: RunningWork, state: bytes, made_by: Mapping[str, str]) -> WaitingBucket:
         parts = opened(state, KIND, made_by)
         running.restore(unprefixed("running", parts))
         return cls(recipe, running, parts.get("waiting"), parts["timer"], parts["released"])

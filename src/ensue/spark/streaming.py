@@ -24,7 +24,6 @@ from ensue.data.budget import shown_size
 from ensue.data.envelope import sealed
 from ensue.data.events import as_integers
 from ensue.errors import EngineError
-from ensue.results.running_query import RunningQuery
 from ensue.spark.bucket import Bucket, MicroBatch, WaitingBucket, opened, passed_by
 from ensue.spark.bucket_count import BucketCount
 from ensue.spark.crossing import compacted
@@ -32,6 +31,7 @@ from ensue.spark.deferred import Deferred, bucket_state
 from ensue.spark.packing import IDENTITY, PACKED, Batches, Packer, handed_back, joined_blobs
 from ensue.spark.recipe import TIME, Recipe, with_own_names
 from ensue.spark.revised_bucket import Disorder, RevisedBucket
+from ensue.spark.stream_work import RunningWork, StreamWork
 from ensue.spark.type_mapping import arrow_schema
 
 _KIND_OF_IDENTITY = "stream"
@@ -79,7 +79,7 @@ class BucketProcessor(StatefulProcessor):
 
     def __init__(
         self,
-        recipe: Recipe,
+        recipe: StreamWork,
         buckets: BucketCount,
         final_after: int | None = None,
         *,
@@ -108,7 +108,7 @@ class BucketProcessor(StatefulProcessor):
             of_stream["disorder"] = str(self._disorder)
         self._made_by = {**self.recipe.made_by, **of_stream}
         self._budget = self.recipe.budget()
-        self._running: RunningQuery | None = None
+        self._running: RunningWork | None = None
         self._revision: Revision | None = None
         self._advanced: dict[int, int] = {}  # the watermark to which each bucket has been advanced
 
@@ -167,6 +167,7 @@ class BucketProcessor(StatefulProcessor):
 
     def _revised(self, stored: tuple[Any, ...] | None) -> Bucket:
         assert self._disorder is not None
+        assert isinstance(self.recipe, Recipe)  # rows of a clause MATCH_RECOGNIZE come in order
         if self._revision is None:
             self._revision, self._fresh = RevisedBucket.revision(self.recipe, self._budget)
         bucket = RevisedBucket(self.recipe, self._disorder, self._revision, self._fresh)
