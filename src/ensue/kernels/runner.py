@@ -144,7 +144,7 @@ class Reader:
     def _busy(
         self, codes: Codes, class_of: Classes, times: Positions, base: int
     ) -> tuple[Classes, Positions, Positions] | None:
-        """The class, position and time of events that may change something; None where leaving others out pays not."""
+        """The class, position and time of the events that may change something; None if these are nearly all."""
         new = self.classifier.words[len(self._idle) :]
         if new:
             self._idle = np.append(self._idle, [self._determinizer.idle(word) for word in new])
