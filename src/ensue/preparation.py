@@ -52,6 +52,7 @@ STEPS = (
     Step("gaps in time", "SELECT * FROM S WHERE A ;[<= 2 s] B WITHIN 3 s"),
     Step("least gaps in time", "SELECT * FROM S WHERE A ;[>= 2 s] B LIMIT 1"),
     Step("aggregates of windows", f"SELECT sum(w.v) AS s, avg(w.f) AS f FROM S WHERE SPAN(A ; B) AS w {_NEAR}"),
+    Step("windows of so many events", "SELECT sum(w.v) AS s FROM S WHERE SPAN(ANY:{3}) AS w PARTITION BY many"),
     Step("late events", "SELECT x.v, y FROM S WHERE A AS x ; B AS y WITHIN 3 s", _LIVE),
     Step("detection", f"SELECT * FROM S WHERE A ; B {_NEAR}", _DETECT),
     Step("what does not fit in memory", "SELECT * FROM S WHERE A ; B ; C", _REFUSED),

@@ -560,7 +560,8 @@ class Runner:
         """
         classifier = self.reader.classifier
         if self.evaluator.rules.keyed and not classifier.needs_all_keys:
-            busy = np.union1d(self.evaluator.busy(self.position), classifier.recent_keys(self.evaluator.latest))
+            busy, recent = self.evaluator.busy(self.position), classifier.recent_keys(self.evaluator.latest)
+            busy = np.union1d(busy, recent) if len(recent) else busy  # they are in order already
             if len(busy) < len(self.reader.keys):
                 self.reader.keys.keep(busy)
                 self.evaluator.keep(busy)
