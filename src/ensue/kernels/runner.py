@@ -98,10 +98,9 @@ class Reader:
         times = events.times if self._timed else _NOTHING
         types = one_chunk(events.types)
         codes, class_of = self.classifier.classify(events.table, types, keys, events.predicate_bits, times)
-        folded = None
-        if self.folded is not None:
-            keys = self._encode(events, None) if self.keys.attributes and keys is None else keys
-            folded = self._folded(self.folded, events, class_of[codes], keys)
+        if self.folded is not None and self.keys.attributes and keys is None:
+            keys = self._encode(events, None)
+        folded = None if self.folded is None else self._folded(events, class_of[codes], keys)
         busy = None if self._counted else self._busy(codes, class_of, times, base)
         kept = None
         if busy is not None:
@@ -116,17 +115,16 @@ class Reader:
         columns = self.columns.of(events, kept) if self._remembers else None
         return Batch(read_only(classes), read_only(keys), read_only(times), read_only(positions), base, columns, folded)
 
-    def _folded(
-        self, columns: FoldedColumns, events: EventStream, classes: Classes, keys: Positions | None
-    ) -> AllEvents:
+    def _folded(self, events: EventStream, classes: Classes, keys: Positions | None) -> AllEvents:
         """All events, as far as they are folded over windows."""
+        assert self.folded is not None
         new = self.classifier.words[len(self._begins) :]
         self._begins = np.append(self._begins, [self._determinizer.moves(0, word) for word in new]).astype(np.bool_)
-        numbers, known = columns.of(events)
+        numbers, known = self.folded.of(events)
         partitions = _NOTHING if keys is None else keys
         begins = self._begins[classes]
         folded = FoldedEvents(read_only(numbers), read_only(known), read_only(partitions), begins)
-        return AllEvents(folded, columns.own(events))
+        return AllEvents(folded, self.folded.own(events))
 
     def read_again(self, most: int) -> tuple[Reader, Batch] | None:
         """The first of the events that were read last, by a reader of the plan with registers; None if it cannot."""
@@ -290,6 +288,16 @@ class Evaluator:
         """The positions of the events in the match structure, in stream order; of windows, where they begin."""
         nodes = self.arena.node[: int(self.arena.used[USED])]
         return np.unique(nodes[nodes[:, EVENT] >= 0, EVENT] >> MARK_BITS)
+
+    def started(self) -> Positions:
+        """The positions of the events with which open runs began."""
+        nodes = self.arena.node[: int(self.arena.used[USED])]
+        return np.unique(nodes[(nodes[:, CHILD] == NOTHING) & (nodes[:, EVENT] >= 0), EVENT] >> MARK_BITS)
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes the match structure holds now."""
+        return int(self.arena.used[USED])
 
     def advance(self, batch: Batch, counts: Counts | None = None) -> int:
         """Goes on until the batch is done, or something is missing that `provide` makes."""
@@ -574,15 +582,13 @@ class Runner:
     @property
     def nodes(self) -> int:
         """How many nodes the match structure holds now."""
-        return int(self.evaluator.arena.used[USED])
+        return self.evaluator.nodes
 
     @property
     def begun(self) -> int:
         """From how many events the open partial matches began."""
         self.evaluator.collect(self.position)
-        nodes = self.evaluator.arena.node[: int(self.evaluator.arena.used[USED])]
-        starts = nodes[(nodes[:, CHILD] == NOTHING) & (nodes[:, EVENT] >= 0), EVENT]
-        return len(np.unique(starts >> MARK_BITS))
+        return len(self.evaluator.started())
 
     def referenced(self) -> Positions:
         """The positions of the events that matches of later batches can still speak of, in stream order."""

@@ -45,7 +45,9 @@ class Told(NamedTuple):
 
 
 class Bucket(Protocol):
-    """A bucket that has been loaded."""
+    """A bucket that has been loaded; `timer` is the time of the timer that it waits for."""
+
+    timer: int | None
 
     def advance(self, batch: MicroBatch, budget: Budget) -> Told:
         """Takes in the events, and evaluates what the watermark allows."""

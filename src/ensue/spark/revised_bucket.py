@@ -9,13 +9,14 @@ import numpy as np
 import pyarrow as pa
 
 from ensue.corrections.change_rows import rows_of_changes
-from ensue.corrections.event_ids import HIGH, LOW, ids_of_content
+from ensue.corrections.event_ids import HIGH, LOW, countable, ids_of_content
 from ensue.corrections.live_stream import LiveStream, Step
 from ensue.corrections.revision import Revision
 from ensue.corrections.unsettled import NO_TIME, Arrivals, Refused
 from ensue.data.budget import Budget, Large
 from ensue.data.change_words import signs_of
 from ensue.data.envelope import Parts, prefixed, sealed, unprefixed
+from ensue.logic.types_read import types_read
 from ensue.results.changes import CHANGE, DELETE, INSERT
 from ensue.results.running_query import RunningQuery
 from ensue.spark.bucket import KIND, MicroBatch, Told, opened, passed_by, time_to_wake, timed
@@ -35,6 +36,7 @@ class Disorder:
     id: tuple[str, ...] | None = None  # the columns that identify an event; None: its whole content does
     changes: bool = False  # whether rows say what they do
     tiebreak: str | None = None
+    delays: tuple[tuple[str, int], ...] = ()  # how late events of a type come at most, in steps of the events' times
 
     @property
     def counts(self) -> tuple[str, ...]:
@@ -43,7 +45,7 @@ class Disorder:
 
     def __str__(self) -> str:
         waits = "waits" if self.slack is None else f"slack {self.slack}"
-        return f"{waits}, id {self.id}, changes {self.changes}, tie-break {self.tiebreak}"
+        return f"{waits}, id {self.id}, changes {self.changes}, tie-break {self.tiebreak}, delays {self.delays}"
 
 
 class RevisedBucket:
@@ -53,10 +55,10 @@ class RevisedBucket:
         self._recipe = recipe
         self._disorder = disorder
         self._revision = revision
-        self._stream = LiveStream(disorder.tiebreak, disorder.slack)
-        self._stream.add("", revision)
+        self._stream = LiveStream(disorder.tiebreak, disorder.slack, delays=dict(disorder.delays))
+        self._stream.add("", revision, types_read(recipe.choice.checked.query))
         revision.load(fresh)
-        self._timer: int | None = None
+        self.timer: int | None = None
 
     @classmethod
     def revision(cls, recipe: Recipe, budget: Budget) -> tuple[Revision, Parts]:
@@ -101,7 +103,7 @@ class RevisedBucket:
         if self._disorder.changes:
             signs = signs_of(events, DOES)
             events = events.drop_columns([DOES])
-        stream = self._recipe.stream(events)
+        stream = countable(self._recipe.stream(events))
         return Arrivals(stream, ids_of_content(stream, self._disorder.id), signs), without_time
 
     def next_timer(self, watermark: int) -> int | None:
@@ -111,19 +113,19 @@ class RevisedBucket:
         if self._revision.next_due is not None:
             times.append(self._revision.next_due)
         due = time_to_wake(self._recipe, times, self._revision.open, watermark)
-        if due is None or (self._timer is not None and watermark < self._timer <= due):
+        if due is None or (self.timer is not None and watermark < self.timer <= due):
             return None
-        self._timer = due
+        self.timer = due
         return due
 
     def save(self, made_by: Mapping[str, str]) -> bytes:
-        parts: Parts = {"timer": self._timer, **prefixed("stream", self._stream.save())}
+        parts: Parts = {"timer": self.timer, **prefixed("stream", self._stream.save())}
         return sealed(KIND, made_by, parts, compressed=True)
 
     def load(self, state: bytes, made_by: Mapping[str, str]) -> RevisedBucket:
         """Goes on from what `save` has returned."""
         parts = opened(state, KIND, made_by)
-        self._timer = parts["timer"]
+        self.timer = parts["timer"]
         self._stream.load(unprefixed("stream", parts))
         return self
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
-from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle, ValueState
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from ensue.corrections.revision import Revision
 from ensue.data.arrow_bytes import table_bytes, table_of
@@ -27,7 +27,7 @@ from ensue.errors import EngineError
 from ensue.spark.bucket import Bucket, MicroBatch, WaitingBucket, opened, passed_by
 from ensue.spark.bucket_count import BucketCount
 from ensue.spark.crossing import compacted
-from ensue.spark.deferred import Deferred, bucket_state
+from ensue.spark.deferred import KEPT_COUNTS, BucketValues, Deferred
 from ensue.spark.packing import IDENTITY, PACKED, Batches, Packer, handed_back, joined_blobs
 from ensue.spark.recipe import TIME, Recipe, with_own_names
 from ensue.spark.revised_bucket import Disorder, RevisedBucket
@@ -64,6 +64,9 @@ def run_streaming(travelling: DataFrame, processor: BucketProcessor, result: T.S
 class BucketProcessor(StatefulProcessor):
     """Evaluates a query over the events of one bucket of keys after another.
 
+    Each micro-batch that has events calls every bucket. In each other one, a timer calls those that ever had an event.
+    So what is observed is of all buckets. One with nothing to do tells its counts, and its state is not read.
+
     Each micro-batch that has events also calls the bucket IDENTITY, whose state says what the checkpoint is for. So
     another query, or other options, are refused in the first micro-batch, even if it only has events of new keys. Spark
     commits nothing of a micro-batch in which a task fails.
@@ -96,12 +99,12 @@ class BucketProcessor(StatefulProcessor):
         self._behind_operator = behind_operator
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        self.attach(handle, bucket_state(handle))
+        self.attach(handle, BucketValues.of(handle))
 
-    def attach(self, handle: StatefulProcessorHandle, state: ValueState) -> None:
-        """Like `init`, with a state that was already requested from Spark."""
+    def attach(self, handle: StatefulProcessorHandle, values: BucketValues) -> None:
+        """Like `init`, with values that were already requested from Spark."""
         self._handle = handle
-        self._state = state
+        self._state, self._counts = values
         alone = "" if self._final_after is None else f"{self._final_after} ms"
         of_stream = {"number of buckets": str(self.buckets.in_task()), "alone": alone}
         if self._disorder is not None:
@@ -117,15 +120,13 @@ class BucketProcessor(StatefulProcessor):
             self._check_identity()
             return
         events = joined_blobs((r.place, None if r.rows is None else bytes(r.rows)) for r in rows)
-        with self._budget.explaining_memory_errors():
-            yield self._advance(key[0], events, timerValues.getCurrentWatermarkInMs())
+        yield from self._told(key[0], events, timerValues.getCurrentWatermarkInMs())
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:
         # Timers come after the rows, with the same watermark, so a bucket with rows has already released its events.
         watermark = timerValues.getCurrentWatermarkInMs()
         if self._advanced.get(key[0]) != watermark:
-            with self._budget.explaining_memory_errors():
-                yield self._advance(key[0], None, watermark)
+            yield from self._told(key[0], None, watermark)
 
     def _check_identity(self) -> None:
         """Refuses a checkpoint that was begun by something else; the first micro-batch writes down by what."""
@@ -135,9 +136,32 @@ class BucketProcessor(StatefulProcessor):
         else:
             opened(bytes(stored[0]), _KIND_OF_IDENTITY, self._made_by)
 
+    def _told(self, number: int, events: pa.Table | None, watermark: int) -> Iterator[Row]:
+        """What a bucket has to tell in a micro-batch: nothing if it never had an event."""
+        if events is None and not self._state.exists():
+            return
+        idle = self._idle(number, watermark) if events is None else None
+        if idle is None:
+            with self._budget.explaining_memory_errors():
+                idle = self._advance(number, events, watermark)
+        self._advanced[number] = watermark
+        # So that the bucket also tells of itself in a micro-batch that only the watermark brings about.
+        self._handle.registerTimer(watermark + 1)
+        yield idle
+
+    def _idle(self, number: int, watermark: int) -> Row | None:
+        """The counts of a bucket that has nothing to do; None if it has, or if its counts are not known."""
+        counts = self._counts.get()
+        if counts is None:
+            return None
+        *kept, timer = counts
+        if timer is not None and timer <= watermark:
+            return None
+        told = dict(zip(KEPT_COUNTS, kept, strict=True))
+        return Row(bucket=number, rows=None, **{name: told.get(name, 0) for name in self.counted})
+
     def _advance(self, number: int, events: pa.Table | None, watermark: int) -> Row:
         """Adds the new events, evaluates the events that the watermark has passed, and keeps the others waiting."""
-        self._advanced[number] = watermark
         bucket = self._load()
         batch = MicroBatch(events, watermark, self._final_after, self._behind_operator)
         rows, counts = bucket.advance(batch, self._budget)
@@ -146,10 +170,12 @@ class BucketProcessor(StatefulProcessor):
             self._handle.registerTimer(due)
         state = _small_enough(bucket.save(self._made_by), "the state")
         self._state.update((state,))
+        told = {**counts, "state_bytes": len(state)}
+        waits_for = bucket.timer if bucket.timer is not None and bucket.timer > watermark else None
+        self._counts.update((*(told[name] for name in KEPT_COUNTS), waits_for))
         blob = None
         if rows is not None and len(rows):
             blob = _small_enough(table_bytes(self.recipe.rows(rows)), f"the table of {len(rows):,} matches")
-        told = {**counts, "state_bytes": len(state)}
         return Row(bucket=number, rows=blob, **{name: told[name] for name in self.counted})
 
     def _load(self) -> Bucket:
