@@ -13,6 +13,12 @@ def test_changes_add_up_after_every_step(seeds):
     assert became.count("compared") > most(seeds, 0.2)
 
 
+def test_a_query_may_use_no_column_of_its_events():
+    live = ensue.query("SELECT count(y) AS n FROM S WHERE (ANY AS y){2}").live(unit="s")
+    changes = live.push([{"time": k, "type": "A"} for k in range(4)])
+    assert changes.to_arrow()["n"].to_pylist() == [2] * 6
+
+
 WINDOWS = (
     "SELECT sum(w.v) AS s, count(w) AS n FROM S WINDOW w AS (IS A : (A OR C):* : B)",
     "SELECT max(w.v) AS m, first(w.v) AS f FROM S WINDOW w AS (IS ANY:{3}) PARTITION BY k",
