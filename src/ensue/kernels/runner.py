@@ -79,7 +79,7 @@ class Reader:
 
     def __init__(self, plan: Plan, tick: int | None, given: int = 0) -> None:
         self.keys = KeyNumbers(plan.keys)
-        self.classifier = Classifier(plan.predicates, given, tick)
+        self.classifier = Classifier(plan.predicates, given, tick, (t.guard for t in plan.automaton.transitions))
         self._determinizer = Determinizer(plan.automaton, plan.predicates, plan.marks, plan.actions)
         self.columns = RegisterColumns(RegisterPrograms(plan), tick)
         self._remembers = bool(plan.automaton.registers)
@@ -142,7 +142,7 @@ class Reader:
     def _busy(
         self, codes: Codes, class_of: Classes, times: Positions, base: int
     ) -> tuple[Classes, Positions, Positions] | None:
-        """The class, position and time of events that may change something; None where leaving others out pays not."""
+        """The class, position and time of the events that may change something; None if these are nearly all."""
         new = self.classifier.words[len(self._idle) :]
         if new:
             self._idle = np.append(self._idle, [self._determinizer.idle(word) for word in new])
@@ -568,7 +568,8 @@ class Runner:
         """
         classifier = self.reader.classifier
         if self.evaluator.rules.keyed and not classifier.needs_all_keys:
-            busy = np.union1d(self.evaluator.busy(self.position), classifier.recent_keys(self.evaluator.latest))
+            busy, recent = self.evaluator.busy(self.position), classifier.recent_keys(self.evaluator.latest)
+            busy = np.union1d(busy, recent) if len(recent) else busy  # they are in order already
             if len(busy) < len(self.reader.keys):
                 self.reader.keys.keep(busy)
                 self.evaluator.keep(busy)
