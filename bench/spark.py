@@ -38,6 +38,7 @@ from ensue.spark import local_session
 from ensue.spark.bucket_count import BucketCount
 from ensue.spark.crossing import compacted
 from ensue.spark.packing import PACKED, Packer
+from ensue.spark.plain_scan import SETTING
 from ensue.spark.run import prepare
 
 #: Settings of the session in addition to those of `local_session`. The joins need 4 GB for their sort and their rows.
@@ -171,6 +172,30 @@ def limited(spark: SparkSession, limit: str, work: Callable[[], Any]) -> Callabl
     return run
 
 
+#: A batch whose events come from the JVM, although the tasks could read the files themselves.
+BY_SPARK = "ensue, Spark reads the files"
+EMBEDDED = "ensue embedded, with reading the files"
+
+
+def read_by_spark(spark: SparkSession, work: Callable[[], Any]) -> Callable[[], Any]:
+    """The work with all reading left to Spark."""
+
+    def run() -> Any:
+        spark.conf.set(SETTING, "false")
+        try:
+            return work()
+        finally:
+            spark.conf.unset(SETTING)
+
+    return run
+
+
+def embedded(folder: Path, query: str) -> pa.Table:
+    """The same query without Spark, in this process, on all cores."""
+    table = pq.read_table(folder, columns=["id", "time", "type", "key"], read_dictionary=["type"])
+    return ensue.match(table, query).to_arrow()
+
+
 def consumed(frame: DataFrame) -> None:
     frame.write.format("noop").mode("overwrite").save()
 
@@ -241,7 +266,11 @@ def partitioned(spark: SparkSession, size: Size, keys: int) -> list[dict[str, An
     windowed = "Spark SQL: window functions"
     works = {
         "ensue": lambda: consumed(ensue.match(frame, query)),
-        "ensue" + LIMITED: limited(spark, USUAL_LIMIT, lambda: consumed(ensue.match(frame, query))),
+        BY_SPARK: read_by_spark(spark, lambda: consumed(ensue.match(frame, query))),
+        BY_SPARK + LIMITED: limited(
+            spark, USUAL_LIMIT, read_by_spark(spark, lambda: consumed(ensue.match(frame, query)))
+        ),
+        EMBEDDED: lambda: embedded(folder, query),
         passing: limited(spark, USUAL_LIMIT, lambda: consumed(frame.mapInArrow(passed_on, frame.schema))),
         passing + UNLIMITED: lambda: consumed(frame.mapInArrow(passed_on, frame.schema)),
         scanning: lambda: consumed(spark.sql("SELECT id, time, key FROM events WHERE type IN ('A', 'B', 'C')")),
@@ -283,18 +312,25 @@ def unpartitioned(size: Size) -> list[dict[str, Any]]:
         "local[1]": Session("local[1]", size is SMALL),
         "local[2]": Session("local[2]", size is SMALL),
     }
+    works: dict[str, Callable[[], Any]] = {name: partial(s.ask, "run") for name, s in sessions.items()}
+    works[BY_SPARK] = partial(sessions["local[2]"].ask, "run, read by Spark")
+    works[EMBEDDED] = lambda: embedded(events(size, 0), UNPARTITIONED)
     try:
         matches = {name: s.ask("check") for name, s in sessions.items()}
         assert len(set(matches.values())) == 1, matches
-        costs = in_turn(size.rounds, {name: partial(s.ask, "run") for name, s in sessions.items()})
+        costs = in_turn(size.rounds, works)
     finally:
         for session in sessions.values():
             session.close()
     two = costs.pop("local[2]")
+    others = {name if name in (BY_SPARK, EMBEDDED) else f"ensue, {name}": cost for name, cost in costs.items()}
     return [
         row("ensue, local[2]", size.rows, two, matches=int(matches["local[2]"])),
-        *(row(f"ensue, {name}", size.rows, cost, two) for name, cost in costs.items()),
+        *(row(name, size.rows, cost, two) for name, cost in others.items()),
     ]
+
+
+UNPARTITIONED = "SELECT x.id, y.id, z.id FROM S WHERE A AS x ; B AS y ; C AS z WITHIN 20 ms"
 
 
 class Session:
@@ -321,13 +357,17 @@ class Session:
 def serve(master: str, size: Size) -> None:
     spark = local_session(master, SETTINGS)
     folder = events(size, 0)
-    query = "SELECT x.id, y.id, z.id FROM S WHERE A AS x ; B AS y ; C AS z WITHIN 20 ms"
     frame = spark.read.parquet(str(folder))
+    works = {
+        "run": lambda: consumed(ensue.match(frame, UNPARTITIONED)),
+        "run, read by Spark": read_by_spark(spark, lambda: consumed(ensue.match(frame, UNPARTITIONED))),
+    }
     for line in sys.stdin:
         if line.strip() == "check":
-            print(checked(ensue.match(frame, query).toArrow(), query, pq.read_table(folder)), flush=True)
+            found = ensue.match(frame, UNPARTITIONED).toArrow()
+            print(checked(found, UNPARTITIONED, pq.read_table(folder)), flush=True)
         else:
-            consumed(ensue.match(frame, query))
+            works[line.strip()]()
             print(0, flush=True)
     spark.stop()
 

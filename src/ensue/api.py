@@ -67,6 +67,7 @@ class LiveArguments(TypedDict, total=False):
     engine: str
     memory: str | int | None
     keep: str | None
+    delays: Mapping[str, str]
     state: bytes | None
 
 
@@ -93,6 +94,7 @@ class ChangingOptions(SparkOptions, total=False):
     slack: str | None
     id: str | Sequence[str] | None
     changes: str | None
+    delays: Mapping[str, str] | None
 
 
 class Query:
@@ -220,6 +222,7 @@ class Query:
         slack: str | None = None,
         id: str | Sequence[str] | None = None,
         changes: str | None = None,
+        delays: Mapping[str, str] | None = None,
     ) -> Matches | DataFrame:
         """Returns every complex event of the query over the events.
 
@@ -236,10 +239,9 @@ class Query:
         then matches that wait for a deadline are reported, too.
 
         A Spark DataFrame gives a lazy DataFrame of matches, streaming if the events are. Then `unbounded` allows a
-        query without a window, whose state grows for ever; `alone` says that nothing else in it has a watermark, so
-        events need not wait for the next micro-batch; `buckets` are the values in the state store; `name` is the
-        prefix of the metrics. With `disorder="revise"`, a stream tells matches at once and corrects them: the result is
-        a table of changes, and `slack`, `id` and `changes` are those of `live`.
+        query without a window, whose state grows for ever; `alone` says that no other watermark is in it, so events
+        need not wait for the next micro-batch; `buckets` are the values in the state store; `name` is the prefix of the
+        metrics. With `disorder="revise"`, a stream tells matches at once and corrects them: see `live`.
 
         >>> events = [{"time": 1, "type": "A", "v": 7}, {"time": 4, "type": "B", "v": 9}]
         >>> query("SELECT x.v, y.v FROM S WHERE A AS x ; B AS y WITHIN 5 s").run(events, unit="s")
@@ -249,7 +251,7 @@ class Query:
         1 match
         """
         spark = _given({"unbounded": unbounded or None, "alone": alone or None, "buckets": buckets, "name": name})
-        spark |= _given({"disorder": disorder, "slack": slack, "id": id, "changes": changes})
+        spark |= _given({"disorder": disorder, "slack": slack, "id": id, "changes": changes, "delays": delays})
         reading: Any = {"time": time, "type": type, "unit": unit, "tiebreak": tiebreak}
         if is_spark(events):
             from ensue.spark.run import OfStream, run
@@ -329,6 +331,7 @@ class Query:
         so long, to take less back. `changes` names the column that says of each row what it does: `insert`, `delete`,
         `update_preimage` or `update_postimage`. `id` names the columns whose values identify an event; by default its
         whole content does. `keep="1 h"` keeps matches for `answer()` so long after the watermark has passed their end.
+        `delays={"heat": "1 s"}` says how late events of a type come at most, where others come later.
         The other options are those of `run`.
 
         >>> live = query("SELECT x.v FROM S WHERE A AS x ; B").live(unit="s")
@@ -368,9 +371,13 @@ def _given(options: Mapping[str, Any]) -> dict[str, Any]:
     return {option: value for option, value in options.items() if value is not None}
 
 
+#: The options of streams whose events, or whose matches, may change.
+_CHANGING = ("disorder", "slack", "id", "changes", "delays")
+
+
 def _of_stream(given: Mapping[str, Any], reading: Mapping[str, Any]) -> dict[str, Any]:
     """The options for Spark, with those of events that change as one."""
-    changing: Any = {o: given[o] for o in ("disorder", "slack", "id", "changes") if given.get(o) is not None}
+    changing: Any = {o: given[o] for o in _CHANGING if given.get(o) is not None}
     others = {o: value for o, value in _given(given).items() if o not in changing}
     if not changing:
         return others
@@ -397,7 +404,7 @@ def _check_local(engine: str, events: Any, spark: Mapping[str, Any]) -> None:
             "spark.createDataFrame(...)"
         )
     if spark:
-        hint = "; Query.live is for events in memory" if {*spark} & {"disorder", "slack", "id", "changes"} else ""
+        hint = "; Query.live is for events in memory" if {*spark} & {*_CHANGING} else ""
         raise TypeError(f"{', '.join(spark)}: for Spark DataFrames only{hint}")
 
 

@@ -46,13 +46,16 @@ def compare(seed: int) -> str:
     rng, query, batches, distinct = random_case(seed)
     options, expected = options_of(rng, distinct=distinct)
     options.pop("unit")
+    delays = {t: rng.choice((0, 1, 3)) for t in "ABC" if rng.random() < 0.3}
+    options["delays"] = {t: f"{d} s" for t, d in delays.items()}
     tables = [on_a_clock(table_of(rng, batch)) for batch in batches]
     live = query.live(**options)
     nothing = no_changes(query.run(tables[0].drop_columns(["op"]).slice(0, 0)).to_arrow())
     slack = None if expected.slack is None else expected.slack * 1_000_000
     checked = check(query.ast, query.text, Schema.of(tables[0].drop_columns(["op"]).schema))
     recipe = Recipe(choose(checked), 1000, 0, arrow_schema(spark_schema(nothing.schema)))
-    disorder = Disorder(slack, (options["id"],) if "id" in options else None, changes=True)
+    in_ticks = tuple((t, d * 1_000_000) for t, d in delays.items())
+    disorder = Disorder(slack, (options["id"],) if "id" in options else None, changes=True, delays=in_ticks)
     store = FakeStore()
 
     def processor() -> BucketProcessor:

@@ -28,6 +28,7 @@ from ensue.logic.check import check
 from ensue.logic.memory_advice import advice_for
 from ensue.logic.outputs import attributes_used
 from ensue.logic.rows_of_stream import check_rows_of_stream
+from ensue.logic.types_read import types_read
 from ensue.plan.choice import Choice
 from ensue.results.changes import Answer, Changes
 from ensue.results.matches import Matches
@@ -105,6 +106,15 @@ class LiveQueries:
         with self._budget.explaining_memory_errors():
             return self._step(Step(passed_after=self._started.ticks(time)))
 
+    def promise(self, type: str, *, before: Any) -> dict[str, Changes]:
+        """Says that nothing changes any more among the events of this type before this time.
+
+        Where that holds for all types that the queries read, their matches are settled. An event that breaks the
+        promise is late.
+        """
+        with self._budget.explaining_memory_errors():
+            return self._step(Step(promise=(type, self._started.ticks(before) - 1)))
+
     @property
     def _started(self) -> Shape:
         if self._shape is None:
@@ -118,10 +128,11 @@ class LiveQueries:
         prepared, options = {}, self._options
         revise = options.disorder == "revise"
         slack = (options.ticks("slack", shape.tick) or 0) if revise else None
-        stream = LiveStream(options.reading.get("tiebreak"), slack, options.ticks("delay", shape.tick))
+        delay, delays = options.ticks("delay", shape.tick), options.delays_in_ticks(shape.tick)
+        stream = LiveStream(options.reading.get("tiebreak"), slack, delay, delays)
         for name, query in self._queries.items():
             prepared[name], revision = self._prepare(query, shape)
-            stream.add(name, revision)
+            stream.add(name, revision, types_read(query.ast))
         self._shape, self._stream, self._prepared = shape, stream, prepared
 
     def _prepare(self, query: Asked, shape: Shape) -> tuple[_Prepared, Revision]:
@@ -135,7 +146,7 @@ class LiveQueries:
         empty = Matches(look_back.checked, nothing, ComplexEvents.of(())).to_arrow()
         check_names(empty.column_names)
         answer = None if options.keep is None else CurrentAnswer(options.ticks("keep", shape.tick), self._budget)
-        running = RunningQuery(choice, shape.tick, budget=self._budget, hidden=frozenset((LOW, HIGH)))
+        running = RunningQuery(choice.unwatched, shape.tick, budget=self._budget, hidden=frozenset((LOW, HIGH)))
         return _Prepared(choice, empty, answer), Revision(running, choice.checked.query, self._budget)
 
     def _step(self, step: Step) -> dict[str, Changes]:
@@ -178,7 +189,7 @@ class LiveQueries:
         self._check(query)
         if self._shape is not None:
             self._prepared[name], revision = self._prepare(query, self._shape)
-            self._stream.add(name, revision)
+            self._stream.add(name, revision, types_read(query.ast))
         self._queries[name] = query
 
     def remove(self, name: str, *, retract: bool = False) -> Changes | None:
@@ -248,6 +259,14 @@ class Live:
         What comes later with such a time is late: it is left out and counted.
         """
         return self._queries.advance(time)[""]
+
+    def promise(self, type: str, *, before: Any) -> Changes:
+        """Says that nothing changes any more among the events of this type before this time.
+
+        Where that holds for all types that the query reads, its matches are settled. An event that breaks the promise
+        is late.
+        """
+        return self._queries.promise(type, before=before)[""]
 
     def answer(self) -> Answer:
         """The matches as things are now, as far back as `keep=` says."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import pyarrow as pa
 
 from ensue.columns.key_columns import with_keys
 from ensue.corrections.match_ids import difference
@@ -22,8 +23,9 @@ from ensue.language import ast
 from ensue.results.matches import Matches
 from ensue.results.running_query import RunningQuery
 
-#: After so many events, or a part of all that may change, a state is kept to go back to.
-_FEWEST_BETWEEN, _PARTS_BETWEEN = 1 << 12, 8
+#: A state is kept to go back to after so many events, or a part of all that may change, and not sooner than an event
+#: for so many bytes of the state: keeping it then takes less time than evaluating the events.
+_FEWEST_BETWEEN, _PARTS_BETWEEN, _BYTES_AN_EVENT = 1 << 12, 8, 128
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,7 @@ class Revision:
 
     def _go_on(self, unsettled: Unsettled, until: int) -> list[Matches]:
         """Evaluates the events that have not been seen, and keeps points on the way."""
-        stride = max(_FEWEST_BETWEEN, until // _PARTS_BETWEEN)
+        stride = max(self._fewest_between, until // _PARTS_BETWEEN)
         found: list[Matches] = []
         assert self._seen is not None
         while True:
@@ -137,6 +139,10 @@ class Revision:
         self._seen = until
         return found
 
+    @property
+    def _fewest_between(self) -> int:
+        return max(_FEWEST_BETWEEN, _size(self._points[-1].state) // _BYTES_AN_EVENT)
+
     def _keep_point(self, events: int) -> None:
         self._points.append(_Point(events, self._running.parts()))
 
@@ -149,7 +155,7 @@ class Revision:
     def settle(self, unsettled: Unsettled) -> None:
         """Lets go of what lies before the latest point that the watermark has passed."""
         final = unsettled.up_to(unsettled.watermark)
-        if self._seen == final and final - self._points[-1].events >= _FEWEST_BETWEEN:
+        if self._seen == final and final - self._points[-1].events >= self._fewest_between:
             self._keep_point(final)
         last = max(i for i, p in enumerate(self._points) if p.events <= final or i == 0)
         del self._points[:last]
@@ -175,3 +181,8 @@ class Revision:
 
     def load(self, state: Parts) -> None:
         self._points, self._seen = [_Point(0, state)], None
+
+
+def _size(state: Parts) -> int:
+    """The bytes of the arrays and tables of a state."""
+    return sum(part.nbytes for part in state.values() if isinstance(part, np.ndarray | pa.Table))

@@ -17,6 +17,7 @@ pushdown           what the JVM evaluates: predicates as bits of one word, event
 conditions_in_sql  conditions as Spark SQL, with exactly our meaning
 prerequisites      what a session must have, set where that does no harm
 layout             how the events are distributed: by key, by time slices, or not at all, and why
+read_by_tasks      whether the tasks of a batch read its Parquet files themselves, and which task reads what
 packing            rows as Arrow blobs, one for each bucket, so that few rows cross the shuffle
 batch              a lazy DataFrame of matches over a finite DataFrame
 streaming          the same over a stream, with its state in Spark's own state store

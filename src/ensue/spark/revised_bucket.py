@@ -9,13 +9,14 @@ import numpy as np
 import pyarrow as pa
 
 from ensue.corrections.change_rows import rows_of_changes
-from ensue.corrections.event_ids import HIGH, LOW, ids_of_content
+from ensue.corrections.event_ids import HIGH, LOW, countable, ids_of_content
 from ensue.corrections.live_stream import LiveStream, Step
 from ensue.corrections.revision import Revision
 from ensue.corrections.unsettled import NO_TIME, Arrivals, Refused
 from ensue.data.budget import Budget, Large
 from ensue.data.change_words import signs_of
 from ensue.data.envelope import Parts, prefixed, sealed, unprefixed
+from ensue.logic.types_read import types_read
 from ensue.results.changes import CHANGE, DELETE, INSERT
 from ensue.results.running_query import RunningQuery
 from ensue.spark.bucket import KIND, MicroBatch, Told, opened, passed_by, time_to_wake, timed
@@ -35,6 +36,7 @@ class Disorder:
     id: tuple[str, ...] | None = None  # the columns that identify an event; None: its whole content does
     changes: bool = False  # whether rows say what they do
     tiebreak: str | None = None
+    delays: tuple[tuple[str, int], ...] = ()  # how late events of a type come at most, in steps of the events' times
 
     @property
     def counts(self) -> tuple[str, ...]:
@@ -43,7 +45,7 @@ class Disorder:
 
     def __str__(self) -> str:
         waits = "waits" if self.slack is None else f"slack {self.slack}"
-        return f"{waits}, id {self.id}, changes {self.changes}, tie-break {self.tiebreak}"
+        return f"{waits}, id {self.id}, changes {self.changes}, tie-break {self.tiebreak}, delays {self.delays}"
 
 
 class RevisedBucket:
@@ -53,15 +55,15 @@ class RevisedBucket:
         self._recipe = recipe
         self._disorder = disorder
         self._revision = revision
-        self._stream = LiveStream(disorder.tiebreak, disorder.slack)
-        self._stream.add("", revision)
+        self._stream = LiveStream(disorder.tiebreak, disorder.slack, delays=dict(disorder.delays))
+        self._stream.add("", revision, types_read(recipe.choice.checked.query))
         revision.load(fresh)
         self.timer: int | None = None
 
     @classmethod
     def revision(cls, recipe: Recipe, budget: Budget) -> tuple[Revision, Parts]:
         """The query, for one bucket after another, and the state with which each begins."""
-        running = RunningQuery(recipe.choice, recipe.tick, given=recipe.given, budget=budget, hidden=HIDDEN)
+        running = RunningQuery(recipe.choice.unwatched, recipe.tick, given=recipe.given, budget=budget, hidden=HIDDEN)
         return Revision(running, recipe.choice.checked.query, budget), running.parts()
 
     def advance(self, batch: MicroBatch, budget: Budget) -> Told:
@@ -101,7 +103,7 @@ class RevisedBucket:
         if self._disorder.changes:
             signs = signs_of(events, DOES)
             events = events.drop_columns([DOES])
-        stream = self._recipe.stream(events)
+        stream = countable(self._recipe.stream(events))
         return Arrivals(stream, ids_of_content(stream, self._disorder.id), signs), without_time
 
     def next_timer(self, watermark: int) -> int | None:

@@ -34,14 +34,17 @@ from ensue.plan.mode import Mode
 from ensue.results.detections import shown
 from ensue.spark.admission import refuse_growing_state
 from ensue.spark.batch import run_batch
+from ensue.spark.batch_from_files import run_on_files
 from ensue.spark.bucket_count import BucketCount
 from ensue.spark.chaining import check_name, is_behind_operator, with_event_time
 from ensue.spark.computed_keys import column_of, with_key_columns
 from ensue.spark.frames import EventFrame, Frames, as_schema, check_stream, final_after, read_frames
 from ensue.spark.layout import Layout, batch_layout
 from ensue.spark.plain_columns import quoted
+from ensue.spark.plain_scan import LeftToSpark
 from ensue.spark.prerequisites import prepare_session
-from ensue.spark.pushdown import Pushdown, push_down
+from ensue.spark.pushdown import Pushdown, nothing_pushed_down, push_down
+from ensue.spark.read_by_tasks import ReadByTasks, read_by_tasks
 from ensue.spark.recipe import HASH, TIE, TIME, TYPE, WORD, Recipe, travelling_name
 from ensue.spark.revised_bucket import DOES, Disorder
 from ensue.spark.row_sorting import sorted_rows, with_sorting_columns
@@ -49,6 +52,7 @@ from ensue.spark.session_zone import session_zone
 from ensue.spark.streaming import BucketProcessor, run_late, run_streaming
 from ensue.spark.task_memory import memory_of_tasks
 from ensue.spark.type_mapping import arrow_schema, in_zone, spark_schema
+from ensue.spark.variants import without_variants
 
 #: Stands for a missing time in the filter of a stream's events.
 _NO_TIME = int(np.iinfo(np.int64).min)
@@ -104,12 +108,12 @@ def run(
             raise EngineError(
                 "disorder=, slack=, id= and changes= are for streams: the events of a finite DataFrame are all there"
             )
-        return sorted_rows(run_batch(job.travelling, job.layout, recipe, job.result), job.choice.checked)
+        return sorted_rows(_rows_of_batch(job, recipe), job.choice.checked)
     check_rows_of_stream(query, text, revised=job.revised)
     if changing is not None and of_stream.alone:
         raise EngineError("alone=True lets matches wait less: with disorder= or changes=, leave it out")
     if not of_stream.unbounded and not job.bounded:
-        refuse_growing_state(job.choice)
+        refuse_growing_state(job.choice, job.events.time)
     frame = job.events.frame
     check_name(frame, of_stream.name)
     behind_operator = is_behind_operator(frame, job.events.time)
@@ -122,6 +126,12 @@ def run(
         disorder=job.disorder,
     )
     return run_streaming(job.streamed, processor, job.result, name=of_stream.name)
+
+
+def _rows_of_batch(job: Job, recipe: Recipe) -> DataFrame:
+    if isinstance(job.files, ReadByTasks):
+        return run_on_files(job.events.frame.sparkSession, job.files, recipe, job.result)
+    return run_batch(job.travelling, job.layout, recipe, job.result)
 
 
 def late_events(query: ast.Query, text: str, events: Frames, **reading: Unpack[Reading]) -> DataFrame:
@@ -149,6 +159,7 @@ class Job:
     zone: str  # in which the query sees times
     mode: Mode
     changing: LiveOptions | None = None
+    files: ReadByTasks | str = ""  # how the tasks of a batch read files themselves, or why Spark reads them
 
     @property
     def revised(self) -> bool:
@@ -162,7 +173,8 @@ class Job:
         if options is None:
             return None
         slack = (options.ticks("slack", self.events.tick) or 0) if self.revised else None
-        return Disorder(slack, options.id, options.changes is not None, self.events.tiebreak)
+        delays = tuple(sorted(options.delays_in_ticks(self.events.tick).items()))
+        return Disorder(slack, options.id, options.changes is not None, self.events.tiebreak, delays)
 
     @property
     def bounded(self) -> bool:
@@ -266,6 +278,7 @@ def prepare(
 ) -> Job:
     """Makes all decisions, and raises all errors that can be found before a job runs."""
     check(query, text)
+    query, events = without_variants(query, text, events)
     matches = mode is Mode.ENUMERATE  # what shows whole events needs all columns
     used = attributes_used(query) if matches else None
     if changing is not None and used is not None:
@@ -284,13 +297,30 @@ def prepare(
         # The rows of a partition are counted in one place, so keys from equalities must not divide it.
         choice = pipeline.prepare(query, text, schema, frames.tick, reading, tying=False)
     choice = with_sorting_columns(choice)
+    layout, looking_back = batch_layout(choice, frames.tick), matches and looks_back(*(query.items or ()))
+    files: ReadByTasks | str = "" if frames.streaming else _by_tasks(frames, choice, layout, mode, looking_back)
     pushdown = _NOTHING
     plan = _pushed_down(choice, frames)
-    if plan is not None:
-        pushdown = push_down(plan, frames, schema, items_look_back=matches and looks_back(*(query.items or ())))
+    if plan is not None and isinstance(files, ReadByTasks):
+        pushdown = nothing_pushed_down(plan, items_look_back=looking_back)
+    elif plan is not None:
+        pushdown = push_down(plan, frames, schema, items_look_back=looking_back)
     attributes = _travelling(choice, pushdown, frames, mode, changing)
     frames = with_key_columns(frames, query, schema, zone)
-    return Job(frames, choice, pushdown, batch_layout(choice, frames.tick), attributes, zone, mode, changing)
+    return Job(frames, choice, pushdown, layout, attributes, zone, mode, changing, files)
+
+
+def _by_tasks(events: EventFrame, choice: Choice, layout: Layout, mode: Mode, looking_back: bool) -> ReadByTasks | str:
+    """How the tasks read the files of the events themselves, or why they do not."""
+    if choice.plan is None:
+        return "the reference evaluates the query"
+    pushdown = _NOTHING
+    if _pushed_down(choice, events) is not None:
+        pushdown = nothing_pushed_down(choice.plan, items_look_back=looking_back)
+    try:
+        return read_by_tasks(events, pushdown, layout, _travelling(choice, pushdown, events, mode, None))
+    except LeftToSpark as e:
+        return str(e)
 
 
 def _pushed_down(choice: Choice, frames: EventFrame) -> Plan | None:
