@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
-from bench.spark_data import CACHE
+from bench.own_environment import environment
 
 _JOB = Path(__file__).with_name("flink_job.py")
 
@@ -44,20 +43,6 @@ def measured(
 
 
 def _environment(*, install: bool) -> Path | str:
-    """The Python of Flink's environment, which is made if it is missing; or the reason why there is none."""
+    """The Python of Flink's environment, or the reason why there is none."""
     given = os.environ.get("FLINK_PYTHON")
-    if given:
-        return Path(given)
-    folder = CACHE / "flink"
-    python = folder / "bin" / "python"
-    if not (folder / "ready").exists():
-        if not install:
-            return "it is not installed: python -m bench.spark installs it"
-        packages = [str(python), "-m", "pip", "install", "--quiet", "apache-flink"]
-        for command in ([sys.executable, "-m", "venv", str(folder)], packages):
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            if done.returncode:
-                said = [line for line in done.stderr.splitlines() if not line.startswith("WARNING")]
-                return f"apache-flink cannot be installed: {said[-1] if said else 'pip gave no reason'}"
-        (folder / "ready").touch()
-    return python
+    return Path(given) if given else environment("flink", ("apache-flink",), install=install)

@@ -1,6 +1,6 @@
 """Runs in Flink's environment: MATCH_RECOGNIZE over a stream of CSV files, on two cores. Prints seconds as JSON.
 
-python flink_job.py sequence|pair FOLDER WINDOW_IN_MILLISECONDS
+python flink_job.py sequence|pair|shape FOLDER WINDOW_IN_MILLISECONDS
 """
 
 import json
@@ -16,6 +16,14 @@ QUERIES = {
         ONE ROW PER MATCH AFTER MATCH SKIP TO NEXT ROW
         PATTERN (x p*? y q*? z) WITHIN INTERVAL '{seconds}' SECOND(6, 3)
         DEFINE x AS x.type = 'A', y AS y.type = 'B', z AS z.type = 'C'
+    """,
+    # Flink has no PREV, and no greedy quantifier at the end.
+    "shape": """
+        MEASURES FIRST(x.id) AS a, LAST(y.id) AS b, LAST(z.id) AS c
+        ONE ROW PER MATCH AFTER MATCH SKIP PAST LAST ROW
+        PATTERN (x y+ z+ w)
+        DEFINE y AS y.v < COALESCE(LAST(y.v, 1), x.v), z AS z.v > COALESCE(LAST(z.v, 1), LAST(y.v)),
+               w AS w.v <= LAST(z.v)
     """,
     "pair": """
         MEASURES x.id AS a, y.id AS b, y.id AS c

@@ -6,7 +6,7 @@ import platform
 import sys
 from typing import Any
 
-from bench import functions, keyed, peers, remembered, scaling
+from bench import disorder, functions, keyed, peers, remembered, row_patterns, scaling, windows
 from bench.measure import measure
 from bench.report import commit, keep, section
 from bench.workloads import engine_workloads, selector_workloads
@@ -25,7 +25,12 @@ def main() -> None:
     results["few hits"] = section("correlation with few hits, one core", remembered.few_hits(events))
     results["joined"] = section("peers, pairs of one key", remembered.joined(events))
     results["time"] = section("time, one core", remembered.timed(events))
+    results["disorder"] = section("live queries, one core", list(disorder.disorder(events)))
+    results["windows of data"] = section("aggregates of windows, one core", list(windows.windows(events)))
     results["functions"] = section("each function beside a comparison", list(functions.functions(events)))
+    results["row patterns"] = section("row patterns, one core", row_patterns.embedded(events if small else 10 * events))
+    results["row patterns, limit"] = section("row patterns, too long", row_patterns.too_long())
+    results["row patterns, peers"] = section("row patterns, V shape", row_patterns.peers())
     results["peers"] = section("peers, sequence of 3 within 100, over 20,000 events", peers.sequence_of_three())
     results |= {
         title: section(f"A ; B ; C of one key within 1 s, all cores, {title}", rows)

@@ -38,6 +38,7 @@ from ensue.spark import local_session
 from ensue.spark.bucket_count import BucketCount
 from ensue.spark.crossing import compacted
 from ensue.spark.packing import PACKED, Packer
+from ensue.spark.plain_scan import SETTING
 from ensue.spark.run import prepare
 
 #: Settings of the session in addition to those of `local_session`. The joins need 4 GB for their sort and their rows.
@@ -62,13 +63,13 @@ SMALL = Size(100_000, (10, 1_000), 100_000, 1)
 def main() -> None:
     arguments = argparse.ArgumentParser()
     arguments.add_argument("--small", action="store_true", help="some seconds: whether it runs at all")
-    arguments.add_argument("--only", default="", help="sections by their first letters: p(artitioned) u s f")
+    arguments.add_argument("--only", default="", help="sections by their letters: p(artitioned) u s f r(ow patterns)")
     arguments.add_argument("--serve", help="inner: a session with this master, which runs what it is told to")
     given = arguments.parse_args()
     size = SMALL if given.small else FULL
     if given.serve:
         return serve(given.serve, size)
-    wanted = given.only or "pusf"
+    wanted = given.only or "pusfr"
     results: dict[str, Any] = {
         "commit": commit(),
         "python": platform.python_version(),
@@ -78,13 +79,15 @@ def main() -> None:
     }
     if "u" in wanted:
         results["unpartitioned"] = section("unpartitioned, by time slices", unpartitioned(size))
-    if "p" in wanted or "s" in wanted:
+    if set("psr") & set(wanted):
         spark = local_session("local[2]", SETTINGS)
         try:
             if "p" in wanted:
                 for keys in size.keys:
                     title = f"partitioned, 3 of 20 types, {keys:,} keys"
                     results[title] = section(title, partitioned(spark, size, keys))
+            if "r" in wanted:
+                results["row patterns"] = section("row patterns, V shape by key", row_patterns(spark, size))
             if "s" in wanted:
                 for title, rows in streaming(spark, size):
                     results[title] = section(title, rows)
@@ -169,6 +172,30 @@ def limited(spark: SparkSession, limit: str, work: Callable[[], Any]) -> Callabl
     return run
 
 
+#: A batch whose events come from the JVM, although the tasks could read the files themselves.
+BY_SPARK = "ensue, Spark reads the files"
+EMBEDDED = "ensue embedded, with reading the files"
+
+
+def read_by_spark(spark: SparkSession, work: Callable[[], Any]) -> Callable[[], Any]:
+    """The work with all reading left to Spark."""
+
+    def run() -> Any:
+        spark.conf.set(SETTING, "false")
+        try:
+            return work()
+        finally:
+            spark.conf.unset(SETTING)
+
+    return run
+
+
+def embedded(folder: Path, query: str) -> pa.Table:
+    """The same query without Spark, in this process, on all cores."""
+    table = pq.read_table(folder, columns=["id", "time", "type", "key"], read_dictionary=["type"])
+    return ensue.match(table, query).to_arrow()
+
+
 def consumed(frame: DataFrame) -> None:
     frame.write.format("noop").mode("overwrite").save()
 
@@ -239,7 +266,11 @@ def partitioned(spark: SparkSession, size: Size, keys: int) -> list[dict[str, An
     windowed = "Spark SQL: window functions"
     works = {
         "ensue": lambda: consumed(ensue.match(frame, query)),
-        "ensue" + LIMITED: limited(spark, USUAL_LIMIT, lambda: consumed(ensue.match(frame, query))),
+        BY_SPARK: read_by_spark(spark, lambda: consumed(ensue.match(frame, query))),
+        BY_SPARK + LIMITED: limited(
+            spark, USUAL_LIMIT, read_by_spark(spark, lambda: consumed(ensue.match(frame, query)))
+        ),
+        EMBEDDED: lambda: embedded(folder, query),
         passing: limited(spark, USUAL_LIMIT, lambda: consumed(frame.mapInArrow(passed_on, frame.schema))),
         passing + UNLIMITED: lambda: consumed(frame.mapInArrow(passed_on, frame.schema)),
         scanning: lambda: consumed(spark.sql("SELECT id, time, key FROM events WHERE type IN ('A', 'B', 'C')")),
@@ -281,18 +312,25 @@ def unpartitioned(size: Size) -> list[dict[str, Any]]:
         "local[1]": Session("local[1]", size is SMALL),
         "local[2]": Session("local[2]", size is SMALL),
     }
+    works: dict[str, Callable[[], Any]] = {name: partial(s.ask, "run") for name, s in sessions.items()}
+    works[BY_SPARK] = partial(sessions["local[2]"].ask, "run, read by Spark")
+    works[EMBEDDED] = lambda: embedded(events(size, 0), UNPARTITIONED)
     try:
         matches = {name: s.ask("check") for name, s in sessions.items()}
         assert len(set(matches.values())) == 1, matches
-        costs = in_turn(size.rounds, {name: partial(s.ask, "run") for name, s in sessions.items()})
+        costs = in_turn(size.rounds, works)
     finally:
         for session in sessions.values():
             session.close()
     two = costs.pop("local[2]")
+    others = {name if name in (BY_SPARK, EMBEDDED) else f"ensue, {name}": cost for name, cost in costs.items()}
     return [
         row("ensue, local[2]", size.rows, two, matches=int(matches["local[2]"])),
-        *(row(f"ensue, {name}", size.rows, cost, two) for name, cost in costs.items()),
+        *(row(name, size.rows, cost, two) for name, cost in others.items()),
     ]
+
+
+UNPARTITIONED = "SELECT x.id, y.id, z.id FROM S WHERE A AS x ; B AS y ; C AS z WITHIN 20 ms"
 
 
 class Session:
@@ -319,15 +357,44 @@ class Session:
 def serve(master: str, size: Size) -> None:
     spark = local_session(master, SETTINGS)
     folder = events(size, 0)
-    query = "SELECT x.id, y.id, z.id FROM S WHERE A AS x ; B AS y ; C AS z WITHIN 20 ms"
     frame = spark.read.parquet(str(folder))
+    works = {
+        "run": lambda: consumed(ensue.match(frame, UNPARTITIONED)),
+        "run, read by Spark": read_by_spark(spark, lambda: consumed(ensue.match(frame, UNPARTITIONED))),
+    }
     for line in sys.stdin:
         if line.strip() == "check":
-            print(checked(ensue.match(frame, query).toArrow(), query, pq.read_table(folder)), flush=True)
+            found = ensue.match(frame, UNPARTITIONED).toArrow()
+            print(checked(found, UNPARTITIONED, pq.read_table(folder)), flush=True)
         else:
-            consumed(ensue.match(frame, query))
+            works[line.strip()]()
             print(0, flush=True)
     spark.stop()
+
+
+_SHAPES = """SELECT * FROM t MATCH_RECOGNIZE (
+    PARTITION BY key ORDER BY time
+    MEASURES FIRST(id) AS begins, LAST(DOWN.v) AS bottom, LAST(id) AS ends
+    PATTERN (TOP DOWN+ UP+) DEFINE DOWN AS v < PREV(v), UP AS v > PREV(v))"""
+
+
+def row_patterns(spark: SparkSession, size: Size) -> list[dict[str, Any]]:
+    """MATCH_RECOGNIZE by key, beside the same columns sent to Python and back."""
+    folder = events(size, -1)
+    frame = spark.read.parquet(str(folder)).select("id", "time", "key", "v")
+    matches = ensue.sql(_SHAPES, t=frame).count()
+    assert matches == len(ensue.sql(_SHAPES, t=pq.read_table(folder)))
+    passing = "Spark: mapInArrow, the same columns as they are"
+    works = {
+        "ensue": lambda: consumed(ensue.sql(_SHAPES, t=frame)),
+        passing: limited(spark, USUAL_LIMIT, lambda: consumed(frame.mapInArrow(passed_on, frame.schema))),
+        passing + UNLIMITED: lambda: consumed(frame.mapInArrow(passed_on, frame.schema)),
+    }
+    times = in_turn(size.rounds, works)
+    return [
+        row(name, size.rows, cost, None if name == "ensue" else times["ensue"], matches=matches)
+        for name, cost in times.items()
+    ]
 
 
 # ---------------------------------------------------------------- streams

@@ -132,7 +132,7 @@ class Page:
 
 
 #: Pages with examples that start Spark.
-ON_SPARK = {"README.md", "docs/cli.md", "docs/spark.md"}
+ON_SPARK = {"README.md", "docs/cli.md", "docs/production.md", "docs/spark.md"}
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mkdocs.structure.files import Files
 
 #: The modules from which users import. The names in their `__all__` are public.
-MODULES = ("ensue", "ensue.dsl", "ensue.algebra", "ensue.spark")
+MODULES = ("ensue", "ensue.dsl", "ensue.windows", "ensue.algebra", "ensue.spark")
 #: A longer signature gets one line for each parameter.
 WIDEST = 100
 #: Members of a class that are not plain methods: some are called, and some are read like attributes.

@@ -7,10 +7,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ensue import dsl
+    from ensue import dsl, windows
     from ensue.api import Query, live, match, query
     from ensue.corrections.live_queries import Live, LiveQueries
     from ensue.errors import DataError, EngineError, EnsueError, QueryError
+    from ensue.own.user_aggregates import aggregate
     from ensue.own.user_functions import function
     from ensue.preparation import prepare
     from ensue.results.changes import Answer, Changes
@@ -33,6 +34,7 @@ __all__ = [
     "Query",
     "QueryError",
     "SqlRows",
+    "aggregate",
     "dsl",
     "explain_sql",
     "function",
@@ -41,11 +43,13 @@ __all__ = [
     "prepare",
     "query",
     "sql",
+    "windows",
 ]
 
 _PLACES = {
     **dict.fromkeys(("Query", "live", "match", "query"), "ensue.api"),
     **dict.fromkeys(("DataError", "EngineError", "EnsueError", "QueryError"), "ensue.errors"),
+    "aggregate": "ensue.own.user_aggregates",
     "function": "ensue.own.user_functions",
     "prepare": "ensue.preparation",
     "Detections": "ensue.results.detections",
@@ -57,8 +61,8 @@ _PLACES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name == "dsl":
-        return import_module("ensue.dsl")
+    if name in ("dsl", "windows"):
+        return import_module(f"ensue.{name}")
     if name not in _PLACES:
         raise AttributeError(f"module 'ensue' has no attribute '{name}'")
     found = getattr(import_module(_PLACES[name]), name)

@@ -67,6 +67,7 @@ class LiveArguments(TypedDict, total=False):
     engine: str
     memory: str | int | None
     keep: str | None
+    delays: Mapping[str, str]
     state: bytes | None
 
 
@@ -84,6 +85,16 @@ class SparkOptions(TypedDict, total=False):
     buckets: int | None
     name: str | None
     closed: bool
+
+
+class ChangingOptions(SparkOptions, total=False):
+    """The same with those of streams whose events, or whose matches, may change."""
+
+    disorder: Literal["revise", "wait"] | None
+    slack: str | None
+    id: str | Sequence[str] | None
+    changes: str | None
+    delays: Mapping[str, str] | None
 
 
 class Query:
@@ -133,7 +144,7 @@ class Query:
         *,
         verbose: bool = False,
         deterministic: bool = False,
-        **options: Unpack[SparkOptions],
+        **options: Unpack[ChangingOptions],
     ) -> str:
         """How the query was understood and how it is evaluated; `verbose` adds the determinised automaton.
 
@@ -178,14 +189,15 @@ class Query:
             given: dict[str, Any] = {**options}
             _check_spark_engine(given.pop("engine", "auto"))
             reading: Any = {c: given.pop(c) for c in ("time", "type", "unit", "tiebreak") if c in given}
-            said = explain_on_spark(self.ast, self.text, frames, verbose=verbose, reading=reading, **_given(given))
+            spark = _of_stream(given, reading)
+            said = explain_on_spark(self.ast, self.text, frames, verbose=verbose, reading=reading, **spark)
         else:
             checked = check(self.ast, self.text)
             said = explain(choose(checked), verbose=verbose)
         return f"{said}\n{explain_deterministic(check(self.ast, self.text))}" if deterministic else said
 
     @overload
-    def run(self, events: SparkFrame | Mapping[str, SparkFrame], **options: Unpack[SparkOptions]) -> DataFrame: ...
+    def run(self, events: SparkFrame | Mapping[str, SparkFrame], **options: Unpack[ChangingOptions]) -> DataFrame: ...
 
     @overload
     def run(self, events: Any, **options: Unpack[Options]) -> Matches: ...
@@ -206,6 +218,11 @@ class Query:
         alone: bool = False,
         buckets: int | None = None,
         name: str | None = None,
+        disorder: Literal["revise", "wait"] | None = None,
+        slack: str | None = None,
+        id: str | Sequence[str] | None = None,
+        changes: str | None = None,
+        delays: Mapping[str, str] | None = None,
     ) -> Matches | DataFrame:
         """Returns every complex event of the query over the events.
 
@@ -222,9 +239,9 @@ class Query:
         then matches that wait for a deadline are reported, too.
 
         A Spark DataFrame gives a lazy DataFrame of matches, streaming if the events are. Then `unbounded` allows a
-        query without a window, whose state grows for ever; `alone` says that nothing else in it has a watermark, so
-        events need not wait for the next micro-batch; `buckets` are the values in the state store; `name` is the
-        prefix of the metrics.
+        query without a window, whose state grows for ever; `alone` says that no other watermark is in it, so events
+        need not wait for the next micro-batch; `buckets` are the values in the state store; `name` is the prefix of the
+        metrics. With `disorder="revise"`, a stream tells matches at once and corrects them: see `live`.
 
         >>> events = [{"time": 1, "type": "A", "v": 7}, {"time": 4, "type": "B", "v": 9}]
         >>> query("SELECT x.v, y.v FROM S WHERE A AS x ; B AS y WITHIN 5 s").run(events, unit="s")
@@ -234,15 +251,16 @@ class Query:
         1 match
         """
         spark = _given({"unbounded": unbounded or None, "alone": alone or None, "buckets": buckets, "name": name})
+        spark |= _given({"disorder": disorder, "slack": slack, "id": id, "changes": changes, "delays": delays})
+        reading: Any = {"time": time, "type": type, "unit": unit, "tiebreak": tiebreak}
         if is_spark(events):
             from ensue.spark.run import OfStream, run
 
             _check_on_spark(engine, progress)
-            common: Any = {"memory": memory, "closed": closed, "of_stream": OfStream(**spark)}
-            return run(self.ast, self.text, events, time=time, type=type, unit=unit, tiebreak=tiebreak, **common)
+            how: Any = {"memory": memory, "closed": closed, "of_stream": OfStream(**_of_stream(spark, reading))}
+            return run(self.ast, self.text, events, **how, **reading)
         _check_local(engine, events, spark)
         options = pipeline.RunOptions(engine, memory, progress, closed)
-        reading: Any = {"time": time, "type": type, "unit": unit, "tiebreak": tiebreak}
         return pipeline.run(self.ast, self.text, events, options, reading=reading)
 
     @overload
@@ -313,6 +331,7 @@ class Query:
         so long, to take less back. `changes` names the column that says of each row what it does: `insert`, `delete`,
         `update_preimage` or `update_postimage`. `id` names the columns whose values identify an event; by default its
         whole content does. `keep="1 h"` keeps matches for `answer()` so long after the watermark has passed their end.
+        `delays={"heat": "1 s"}` says how late events of a type come at most, where others come later.
         The other options are those of `run`.
 
         >>> live = query("SELECT x.v FROM S WHERE A AS x ; B").live(unit="s")
@@ -352,6 +371,21 @@ def _given(options: Mapping[str, Any]) -> dict[str, Any]:
     return {option: value for option, value in options.items() if value is not None}
 
 
+#: The options of streams whose events, or whose matches, may change.
+_CHANGING = ("disorder", "slack", "id", "changes", "delays")
+
+
+def _of_stream(given: Mapping[str, Any], reading: Mapping[str, Any]) -> dict[str, Any]:
+    """The options for Spark, with those of events that change as one."""
+    changing: Any = {o: given[o] for o in _CHANGING if given.get(o) is not None}
+    others = {o: value for o, value in _given(given).items() if o not in changing}
+    if not changing:
+        return others
+    times: Any = {option: value for option, value in reading.items() if option in ("time", "unit")}
+    options: Any = {"disorder": "wait", **times, **changing}
+    return {**others, "changing": _live_options(options)}
+
+
 def _check_spark_engine(engine: str) -> None:
     if engine not in ("auto", "spark"):
         raise EngineError(f"a Spark DataFrame is evaluated on Spark, not by engine={engine!r}: leave it out")
@@ -370,7 +404,8 @@ def _check_local(engine: str, events: Any, spark: Mapping[str, Any]) -> None:
             "spark.createDataFrame(...)"
         )
     if spark:
-        raise TypeError(f"{', '.join(spark)}: for Spark DataFrames only")
+        hint = "; Query.live is for events in memory" if {*spark} & {*_CHANGING} else ""
+        raise TypeError(f"{', '.join(spark)}: for Spark DataFrames only{hint}")
 
 
 def _kind(events: Any) -> str:
@@ -443,7 +478,7 @@ def match(
     text: str | bytes | Select | Query,
     *,
     params: Mapping[str, Any] | None = None,
-    **options: Unpack[SparkOptions],
+    **options: Unpack[ChangingOptions],
 ) -> DataFrame: ...
 
 

@@ -38,6 +38,7 @@ from ensue.logic.outputs import attributes_used
 from ensue.plan.choice import Choice, check_engine, choose
 from ensue.plan.mode import Mode
 from ensue.results.detections import Detections
+from ensue.results.inside_windows import written_out
 from ensue.results.matches import Matches
 from ensue.results.row_order import in_order
 
@@ -60,10 +61,12 @@ def run(query: ast.Query, text: str, events: Any, options: RunOptions, *, readin
     budget = Budget.of(options.memory, advice_for(query, options.engine))
     with budget.explaining_memory_errors():
         choice, stream = _read(query, text, events, attributes_used(query), options.engine, reading)
-        rows = choice.for_rows
+        rows = choice.for_table
         found = evaluate_table(rows, stream, progress=options.progress, budget=budget, closed=options.closed)
         if not len(found):
             _warn_of_unknown_types(query, stream)
+        if rows.plan is not None and rows.plan.spans is not None and rows.plan.spans.shown:
+            found = written_out(found, stream, rows.plan.keys, budget)
         unexpected = count_unexpected(choice, stream, budget, BATCH)
         found = in_order(choice.checked, stream, found)
         look_back = ItemLookBack(choice.checked)

@@ -54,6 +54,10 @@ STEPS = (
     Step("the next one of this key", _COMPUTED_MERGED),
     Step("LAST among compared events", "SELECT LAST * FROM S WHERE (A AS y FILTER y.v > LASTOF(y).v)+ WITHIN 3 s"),
     Step("aggregates of windows", f"SELECT sum(w.v) AS s, avg(w.f) AS f FROM S WHERE SPAN(A ; B) AS w {_NEAR}"),
+    Step(
+        "windows of so many events",
+        "SELECT sum(w.v) AS s, max(w.f) AS f FROM S WHERE SPAN(ANY:{3}) AS w PARTITION BY k",
+    ),
     Step("late events", "SELECT x.v, y FROM S WHERE A AS x ; B AS y WITHIN 3 s", _LIVE),
     Step("detection", f"SELECT * FROM S WHERE A ; B {_NEAR}", _DETECT),
     Step("detection of compared events", _RELATED, _DETECT),

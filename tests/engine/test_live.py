@@ -4,8 +4,94 @@ import pytest
 from amounts import most, shares
 from live_runs import compare
 
+import ensue
+
 
 @pytest.mark.parametrize("seeds", shares(400, each=100))
 def test_changes_add_up_after_every_step(seeds):
     became = [compare(seed) for seed in seeds]
     assert became.count("compared") > most(seeds, 0.2)
+
+
+def test_computed_keys_and_limits():
+    query = ensue.query("SELECT x.v FROM S WHERE A AS x ; NOT C ; B PARTITION BY v % 2 LIMIT 1 PER END")
+    live = query.live(unit="s")
+    live.push([{"time": 9, "type": "B", "v": 2}, {"time": 4, "type": "A", "v": 2}, {"time": 3, "type": "A", "v": 1}])
+    changes = live.push([{"time": 6, "type": "C", "v": 4}])
+    assert changes.to_arrow().select(["change", "x_v"]).to_pylist() == [{"change": "delete", "x_v": 2}]
+
+
+@pytest.mark.parametrize("end", ["LIMIT 3", "LIMIT 3 PER PARTITION", "ORDER BY v"])
+def test_what_speaks_of_a_whole_result_is_refused(end):
+    with pytest.raises(ensue.QueryError):
+        ensue.query(f"SELECT x.v AS v FROM S WHERE A AS x {end}").live(unit="s")
+
+
+def test_after_an_error_nothing_has_changed():
+    live = ensue.query("SELECT x.v FROM S WHERE A AS x ; NOT B ; C").live(unit="s", changes="op")
+    first = {"op": "insert", "time": 3, "type": "A", "v": 1}
+    live.push([first, {**first, "time": 9, "type": "C"}])
+    with pytest.raises(ensue.DataError, match="'remove' in row 2, which is no change of an event"):
+        live.push([{**first, "time": 4, "type": "B"}, {**first, "op": "remove"}])
+    with pytest.raises(ensue.DataError, match=r"other columns than those before them: v \(int64, now string\)"):
+        live.push([{**first, "v": "1"}])
+    with pytest.raises(ensue.DataError, match="is no time like those of the events"):
+        live.advance("soon")
+    assert live.push([{**first, "time": 4, "type": "B"}]).to_arrow().column("change").to_pylist() == ["delete"]
+
+
+def test_a_state_of_something_else_is_refused():
+    def live(text, **options):
+        return ensue.query(text).live(unit="s", **options)
+
+    made = live("SELECT x.v FROM S WHERE A AS x ; B")
+    made.push([{"time": 3, "type": "A", "v": 1}])
+    state = made.save()
+    with pytest.raises(ensue.EngineError, match="what differs: query"):
+        live("SELECT x.v FROM S WHERE A AS x ; C", state=state)
+    with pytest.raises(ensue.EngineError, match=r"what differs: slack \(None, now 2 s\)"):
+        live("SELECT x.v FROM S WHERE A AS x ; B", state=state, slack="2 s")
+    with pytest.raises(ensue.EngineError, match="damaged"):
+        live("SELECT x.v FROM S WHERE A AS x ; B", state=state[:-1] + bytes([state[-1] ^ 1]))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"disorder": "revised"}, "did you mean 'revise'"),
+        ({"slack": "soon"}, r"slack='soon' is not a duration"),
+        ({"slack": "2 s", "disorder": "wait"}, "disorder='wait' waits for the watermark"),
+        ({"time": None}, "name the time column with time='...'"),
+    ],
+)
+def test_options_that_mean_nothing_are_refused(options, said):
+    with pytest.raises(ensue.EnsueError, match=said):
+        ensue.query("SELECT x.v FROM S WHERE A AS x ; B").live(**options)
+
+
+def test_queries_come_and_go():
+    live = ensue.live({"pairs": ensue.query("SELECT x.v FROM S WHERE A AS x ; NOT C ; B")}, unit="s", keep="all")
+    live.push([{"time": 5, "type": "A", "v": 1}])
+    live.add("late", ensue.query("SELECT x.v FROM S WHERE A AS x ; B"))
+    told = live.push([{"time": 3, "type": "A", "v": 2}, {"time": 9, "type": "B", "v": 0}])
+    assert {name: len(changes) for name, changes in told.items()} == {"pairs": 2, "late": 0}
+    told = live.push([{"time": 7, "type": "A", "v": 3}])
+    assert {name: len(changes) for name, changes in told.items()} == {"pairs": 1, "late": 1}
+    state = live.save()
+    again = ensue.live(
+        {
+            name: ensue.query(f"SELECT x.v FROM S WHERE A AS x ; {rest}")
+            for name, rest in (("pairs", "NOT C ; B"), ("late", "B"))
+        },
+        unit="s",
+        keep="all",
+        state=state,
+    )
+    told = again.push([{"time": 8, "type": "C", "v": 0}])
+    assert {name: len(changes) for name, changes in told.items()} == {"pairs": 3, "late": 0}
+    assert {name: len(answer) for name, answer in again.answer().items()} == {"pairs": 0, "late": 1}
+    retracted = again.remove("late", retract=True)
+    assert retracted is not None
+    assert retracted.to_arrow().column("change").to_pylist() == ["delete"]
+    with pytest.raises(ensue.EngineError, match="no query named 'pair': did you mean 'pairs'"):
+        again.remove("pair")

@@ -18,12 +18,10 @@ from window_expressions import (
     table_of,
     windows_by_brute_force,
 )
+from window_rows import choice_of, in_batches, rows_with_marks, shown, texts
 
 import ensue
-from ensue.data.events import EventStream, read_events
 from ensue.engines.whole_tables import evaluate_table
-from ensue.logic.check import check
-from ensue.plan.choice import Choice, choose
 from ensue.plan.spans import Folded, Spans
 from ensue.results.matches import Matches
 from ensue.results.running_query import RunningQuery
@@ -35,37 +33,6 @@ def by_brute_force(windows: Windows, rows: list[Row]) -> list[tuple[Any, ...]]:
         (rows[first]["time"], rows[last]["time"], *(aggregate_by_brute_force(item, inside) for item in windows.items))
         for first, last, inside in windows_by_brute_force(windows, rows)
     ]
-
-
-def shown(table: pa.Table) -> list[str]:
-    """The rows as sorted texts, without the key. Zero has no sign in them."""
-    plain = table.drop_columns([n for n in table.column_names if n == "k"])
-    return texts(tuple(row.values()) for row in plain.to_pylist())
-
-
-def texts(rows: Any) -> list[str]:
-    return sorted(repr(tuple(v + 0.0 if isinstance(v, float) else v for v in row)) for row in rows)
-
-
-def choice_of(query: ensue.Query, table: pa.Table) -> tuple[Choice, EventStream]:
-    stream = read_events(table, query.ast.streams, unit="s")
-    return choose(check(query.ast, query.text, stream.schema)), stream
-
-
-def in_batches(query: ensue.Query, table: pa.Table, rng: Random) -> list[str]:
-    """The rows over random batches; the state is sometimes saved and restored between two."""
-    choice, stream = choice_of(query, table)
-    running = RunningQuery(choice, stream.tick)
-    found, start = [], 0
-    while start < len(stream):
-        size = rng.choice([0, 1, 2, 5, len(stream)])
-        found.append(running.push(stream.slice(start, size)))
-        start += size
-        if rng.random() < 0.4:
-            state = running.save()
-            running = RunningQuery(choice, stream.tick)
-            running.load(state)
-    return shown(pa.concat_tables(found)) if found else []
 
 
 def compare(seed: int) -> str:
@@ -102,13 +69,6 @@ def test_random_windows(seeds: range) -> None:
 # ---------------------------------------------------------------- beside the same with a mark on each event
 
 
-def rows_with_marks(choice: Choice, stream: EventStream) -> pa.Table:
-    """The rows of the windows whose events are all marked: how it is where events are shown."""
-    assert choice.plan is not None
-    assert choice.plan.spans is None
-    return Matches(choice.checked, stream, evaluate_table(choice, stream, threads=1)).to_arrow()
-
-
 CHOSEN = (
     "SELECT NEXT {items} FROM S WINDOW w AS (IS A : ANY:* : B) {partition}",
     "SELECT LAST {items} FROM S WINDOW w AS (IS A:+) {partition} WITHIN 3 EVENTS",
@@ -116,6 +76,10 @@ CHOSEN = (
     "SELECT LAST {items} FROM S WINDOW w AS (IS A:+ : B?) FILTER sum(w.i) > 0 {partition}",
     "SELECT {items} FROM S WINDOW w AS (IS A:+ : B) {partition} CONSUME BY ANY",
     "SELECT {items} FROM S WINDOW w AS (IS A ; B) {partition} WITHIN 3 s",
+    "SELECT {items} FROM S WINDOW w AS (IS ANY:{{3}}) {partition}",
+    "SELECT {items} FROM S WINDOW w AS (IS ANY:{{3}}) {partition} CONSUME BY PARTITION",
+    "SELECT LAST {items} FROM S WINDOW w AS (AFTER (ANY:{{2}}):* IS ANY : A:{{2}}) FILTER count(w.i) > 1 {partition}",
+    "SELECT {items} FROM S WINDOW w AS (IS B : ANY[i > PREV(i)]:{{1}}) {partition} CONSUME BY PARTITION",
     "SELECT MAX {items} FROM S WINDOW w AS (IS A ; B ; A) {partition} WITHIN 6 s",
     "SELECT {items} FROM S WINDOW w AS (IS NEXT(A ; B) : ANY:*) {partition} WITHIN 6 s WITHIN 4 EVENTS",
 )
@@ -141,16 +105,19 @@ def test_random_choices_among_windows(seeds: range) -> None:
 
 
 @pytest.mark.parametrize(
-    "rest",
+    "text",
     [
-        "PARTITION BY k",
-        "WITHIN 9 s",
-        "WITHIN 5 EVENTS",
-        "PARTITION BY k WITHIN 20 EVENTS",
-        "PARTITION BY k CONSUME BY ANY",
+        "IS A:+ : B) PARTITION BY k",
+        "IS A:+ : B) WITHIN 9 s",
+        "IS A:+ : B) WITHIN 5 EVENTS",
+        "IS A:+ : B) PARTITION BY k WITHIN 20 EVENTS",
+        "IS A:+ : B) PARTITION BY k CONSUME BY ANY",
+        "IS ANY:{4}) PARTITION BY k",
+        "IS B : A:{3}) PARTITION BY k CONSUME BY PARTITION",
+        "AFTER (ANY:{3}):* IS ANY:{7})",
     ],
 )
-def test_several_cores_give_the_same_rows(rest: str) -> None:
+def test_several_cores_give_the_same_rows(text: str) -> None:
     rng = Random("cores")
     count = 70_000  # a smaller table is not shared out
     table = pa.table(
@@ -161,7 +128,7 @@ def test_several_cores_give_the_same_rows(rest: str) -> None:
             "v": pa.array([rng.choice([None, rng.gauss(0, 1e6), rng.random()]) for _ in range(count)]),
         }
     )
-    query = ensue.query(f"SELECT count(w) AS n, sum(w.v) AS s, max(w.v) AS m FROM S WINDOW w AS (IS A:+ : B) {rest}")
+    query = ensue.query(f"SELECT count(w) AS n, sum(w.v) AS s, max(w.v) AS m FROM S WINDOW w AS ({text}")
     choice, stream = choice_of(query, table)
     ways = ((1, None), (1, 3000), (2, None), (4, 20_000))
     found = [evaluate_table(choice.for_rows, stream, threads=threads, batch=batch) for threads, batch in ways]
@@ -226,12 +193,50 @@ def test_with_their_events(text: str) -> None:
     assert spans_of(text) is None
 
 
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("IS ANY:{100}", 100),
+        ("IS A:{3}", 3),
+        ("IS A : B:{4}", 5),
+        ("AFTER (ANY:{2}):* IS ANY:{3}", 3),
+        ("IS ANY : ANY[v > PREV(v)]:{3}", 4),
+        ("IS A", None),
+        ("IS A : B : A", None),
+        ("IS A:{2,3}", None),
+        ("IS A OR A : A", None),
+    ],
+)
+def test_windows_that_a_ring_counts(text: str, count: int | None) -> None:
+    spans = spans_of(f"SELECT count(w) AS n FROM S WINDOW w AS ({text})")
+    assert spans is not None
+    assert spans.count == count
+
+
 def test_what_is_folded_over_one_event() -> None:
     spans = spans_of("SELECT sum(w.v * 2) AS n FROM S WINDOW w AS (IS A:+)")
     assert spans is not None
     (folded,) = spans.folded
     assert isinstance(folded, Folded)
     assert (spans.variable, str(folded.kind)) == ("w", "integer")
+
+
+@pytest.mark.parametrize(
+    "items",
+    ["*", "w", "collect(w.i) AS c", "w, sum(w.f) AS s", "max(w.s) AS m, median(w.f) AS d", "sum(w.i - PREV(w.i)) AS p"],
+)
+@pytest.mark.parametrize("rest", ["", " PARTITION BY k", " PARTITION BY k WITHIN 3 EVENTS"])
+def test_windows_that_are_judged_before_they_are_written_out(items: str, rest: str) -> None:
+    text = f"SELECT {items} FROM S WINDOW w AS (IS A:+ : ANY) FILTER avg(w.i) > 0 FILTER count(w) > 1{rest}"
+    table = table_of(random_rows(Random("judged"), 40))
+    query = ensue.query(text)
+    choice, _ = choice_of(query, table)
+    spans = choice.for_table.plan.spans if choice.for_table.plan is not None else None
+    assert spans is not None
+    assert spans.shown
+    found, expected = (query.run(table, unit="s", engine=engine) for engine in ("automaton", "reference"))
+    assert _marked(found) == _marked(expected) != []
+    assert sorted(map(repr, found.to_arrow().to_pylist())) == sorted(map(repr, expected.to_arrow().to_pylist()))
 
 
 def test_the_events_are_there_when_they_are_asked_for() -> None:

@@ -4,7 +4,18 @@ The paper describes its windows and prints none: the streams are our own, the an
 a pair of positions, its first and its last. A lookback variable x_-k of a k-SLA is `PREV(x, k)`.
 """
 
+import csv
+from itertools import groupby, pairwise
+from pathlib import Path
+from random import Random
+
 import pytest
+
+import ensue
+
+#: Data that is not part of this project: where it does not lie beside it, its tests are skipped.
+DATA = Path(__file__).parents[3] / "shared" / "data"
+HEART, MACHINE = DATA / "heart_ppg" / "data2.csv", DATA / "nab" / "machine_temperature_system_failure.csv"
 
 # ---------------------------------------------------------------- section 5, 1: genome sequencing
 
@@ -76,6 +87,42 @@ def test_section_5_supermers(run, intervals):
     assert found != as_printed
 
 
+def indices_of(letters, p):
+    """The lexicographic index of each substring of length `p`."""
+    codes = [CODE[x] for x in letters]
+    return [sum(c * 4 ** (p - 1 - k) for k, c in enumerate(codes[i : i + p])) for i in range(len(codes) - p + 1)]
+
+
+def windows_of_minimizers(t, p):
+    """Steps 2 to 4 of section 5 as windows: the least index of each t-mer, and the stretches where that stays."""
+    changes, stays = "ANY[PREV(least) IS NULL OR least <> PREV(least)]", "ANY[least = PREV(least)]"
+    return (
+        f"SELECT min(w.x) AS least FROM O_P WINDOW w AS (IS ANY:{{{t - p + 1}}})",
+        f"""SELECT first(w.least) AS least, count(w) AS mers FROM O_MIN
+            WHERE (SPAN({changes} : {stays}:*) AS w) : ANY[least <> PREV(least)]""",
+    )
+
+
+@pytest.mark.parametrize(("t", "p"), [(4, 2), (7, 3), (5, 5)])
+def test_section_5_supermers_as_windows_of_windows(run, t, p):
+    """Section 5, genome sequencing, steps 1 to 4 over a random read: each query reads the matches of the one before.
+
+    The supermer at the end of a read is told by nothing that follows it.
+    """
+    rng = Random(f"read {t} {p}")
+    letters = "".join(rng.choice("ACGT") for _ in range(60))
+    items = " + ".join(f"{4 ** (p - 1 - k)} * e{k}.code" for k in range(p))
+    indexed = f"SELECT {items} AS x FROM read WHERE {' : '.join(f'ANY AS e{k}' for k in range(p))}"
+    minimizers, stretches = windows_of_minimizers(t, p)
+    indices = run(indexed, read_of(letters)).to_arrow()
+    assert indices["x"].to_pylist() == indices_of(letters, p)
+    least = run(minimizers, indices).to_arrow()
+    found = run(stretches, least).to_arrow().to_pylist()
+    by_hand = [min(indices_of(letters[i : i + t], p)) for i in range(len(letters) - t + 1)]
+    supermers = [(x, len(list(same))) for x, same in groupby(by_hand)]
+    assert [(m["least"], m["mers"]) for m in found] == supermers[:-1]
+
+
 # ---------------------------------------------------------------- section 5, 2: arrhythmia detection
 
 #: Time and value of a spectrogram: a peak, a plateau, two peaks, a peak below the threshold of 3.
@@ -117,6 +164,23 @@ def test_section_5_time_between_consecutive_peaks(run):
     assert found.to_arrow()["apart"].to_pylist() == [60, 20]
 
 
+@pytest.mark.skipif(not HEART.exists(), reason="the heart data is not beside the project")
+def test_section_5_peaks_of_a_heart():
+    """Section 5, arrhythmia detection, over 15,000 samples of a heart, and the times between its peaks."""
+    with HEART.open() as lines:
+        samples = [{"t": float(row["timer"]), "r": int(row["hr"])} for row in csv.DictReader(lines)]
+    peaks = """SELECT first(w.t) AS t FROM heart
+               WINDOW w AS (IS ANY : ANY[PREV(r) > PREV(r, 2) AND PREV(r) > r AND PREV(r) > 600])"""
+    found = ensue.query(peaks).run(samples, time=None).to_arrow()
+    r = [s["r"] for s in samples]
+    expected = [samples[k]["t"] for k in range(1, len(r) - 1) if r[k] > max(r[k - 1], r[k + 1], 600)]
+    assert found["t"].to_pylist() == expected
+    assert len(expected) > 10
+    pairs = "SELECT last(w.t) - first(w.t) AS apart FROM O_PEAK WINDOW w AS (IS ANY:{2})"
+    apart = ensue.query(pairs).run(found, time=None).to_arrow()["apart"].to_pylist()
+    assert apart == [b - a for a, b in pairwise(expected)]
+
+
 # ---------------------------------------------------------------- section 5, 3: trends in stock markets
 
 PRICES = [{"price": p} for p in (3, 5, 6, 6, 7, 8, 9, 2)]
@@ -141,6 +205,20 @@ def test_section_5_price_has_gone_up_k_times(intervals, k, ends):
     assert intervals(f"SELECT x FROM trades WHERE {contiguous}", PRICES) == {(end - k + 1, end) for end in ends}
 
 
+@pytest.mark.skipif(not MACHINE.exists(), reason="the machine data is not beside the project")
+@pytest.mark.parametrize("k", [1, 3, 6])
+def test_section_5_what_has_gone_up_k_times_in_a_machine(k):
+    """Section 5, stock markets, over 22,695 temperatures of a machine: k rises, one directly after the other."""
+    with MACHINE.open() as lines:
+        values = [float(row["value"]) for row in csv.DictReader(lines)]
+    rises = f"SELECT count(w) AS n FROM machine WINDOW w AS (IS ANY[value > PREV(value)]:{{{k}}})"
+    found = ensue.query(rises).run([{"value": v} for v in values], time=None)
+    ends = [j for j in range(k, len(values)) if all(values[i] > values[i - 1] for i in range(j - k + 1, j + 1))]
+    assert found.end.tolist() == ends
+    assert found.start.tolist() == [j - k + 1 for j in ends]
+    assert ends
+
+
 # ---------------------------------------------------------------- section 6: memory requirement
 
 
@@ -153,3 +231,24 @@ def test_section_6_windows_that_end_at_b(intervals, letters, expected):
     no window ever ends.
     """
     assert intervals("SELECT * FROM S WHERE (a:+)? : b", [{"type": letter} for letter in letters]) == expected
+
+
+A_THEN_B = "SELECT count(w) AS n FROM S WINDOW w AS (IS a:* : b)"
+
+
+@pytest.mark.parametrize(
+    ("expected", "said"),
+    [
+        ("", "no bound: from the start, each further a leaves one more open (run: 10 times, 10 open)"),
+        (
+            "EXPECT ((a OR b):*)",
+            "no bound: after a, each further a leaves one more open (run: 10 times, 10 open)",
+        ),
+        ("EXPECT (((a:{1,3} : b) OR b):*)", "at most 3"),
+    ],
+)
+def test_section_6_memory_depends_on_the_input_specifier(expected, said):
+    """Section 6: the windows of (a + b)*, a*b need unbounded memory, unless the specifier bounds the runs of `a`."""
+    lines = ensue.query(f"{A_THEN_B} {expected}").explain().splitlines()
+    line = next(x for x in lines if x.startswith("  with EXPECT" if expected else "  open at once"))
+    assert line.endswith(f"  {said}")

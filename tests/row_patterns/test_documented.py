@@ -244,3 +244,136 @@ class TestTrino:
               MEASURES LAST(v) AS a, RUNNING LAST(v) AS b, FINAL LAST(v) AS c, sum(v) AS d, FINAL sum(v) AS e
               ALL ROWS PER MATCH PATTERN (A+))"""
         assert [row[1:6] for row in rows(query, engine)] == [(5, 5, 7, 5, 12), (7, 7, 7, 12, 12)]
+
+
+ACME = (12, 17, 19, 21, 25, 12, 15, 20, 24, 25, 19, 15, 25, 25, 14, 12, 14, 24, 23, 22)
+V_SHAPE = "PATTERN (STRT DOWN+ UP+) DEFINE DOWN AS DOWN.price < PREV(DOWN.price), UP AS UP.price > PREV(UP.price)"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+class TestOracle:
+    """The chapter "SQL for Pattern Matching" of the data warehousing guide, and the tutorial of Oracle Base."""
+
+    def days(self, measures: str, rest: str, engine: str, items: str = "*") -> list[tuple[object, ...]]:
+        table = pa.table({"symbol": ["ACME"] * 20, "tstamp": range(1, 21), "price": ACME})
+        query = f"""SELECT {items} FROM Ticker MATCH_RECOGNIZE (
+            PARTITION BY symbol ORDER BY tstamp MEASURES {measures} {rest}) MR"""
+        return rows(query, engine, Ticker=table)
+
+    def test_v_shapes(self, engine):
+        measures = "STRT.tstamp AS s, LAST(DOWN.tstamp) AS b, LAST(UP.tstamp) AS e"
+        found = self.days(measures, f"ONE ROW PER MATCH AFTER MATCH SKIP TO LAST UP {V_SHAPE}", engine, "s, b, e")
+        assert found == [(5, 6, 10), (10, 12, 13), (14, 16, 18)]
+
+    def test_all_rows_of_v_shapes(self, engine):
+        measures = """MATCH_NUMBER() AS n, CLASSIFIER() AS c,
+            FINAL COUNT(UP.tstamp) AS up, FINAL COUNT(tstamp) AS total,
+            RUNNING COUNT(tstamp) AS so_far, price - STRT.price AS dif"""
+        rest = f"ALL ROWS PER MATCH AFTER MATCH SKIP TO LAST UP {V_SHAPE}"
+        found = self.days(measures, rest, engine, "tstamp, n, c, up, total, so_far, dif")
+        assert len(found) == 15
+        assert found[:6] == [
+            (5, 1, "STRT", 4, 6, 1, 0),
+            (6, 1, "DOWN", 4, 6, 2, -13),
+            (7, 1, "UP", 4, 6, 3, -10),
+            (8, 1, "UP", 4, 6, 4, -5),
+            (9, 1, "UP", 4, 6, 5, -1),
+            (10, 1, "UP", 4, 6, 6, 0),
+        ]
+        assert found[6] == (10, 2, "STRT", 1, 4, 1, 0)  # the last row of one match is the first of the next
+        assert [row[:3] for row in found[10:]] == [
+            (14, 3, "STRT"),
+            (15, 3, "DOWN"),
+            (16, 3, "DOWN"),
+            (17, 3, "UP"),
+            (18, 3, "UP"),
+        ]
+
+    def test_one_w_shape(self, engine):
+        rest = f"ALL ROWS PER MATCH AFTER MATCH SKIP TO LAST UP {V_SHAPE}".replace("DOWN+ UP+)", "DOWN+ UP+ DOWN+ UP+)")
+        measures = "MATCH_NUMBER() AS n, STRT.tstamp AS s, FINAL LAST(UP.tstamp) AS e, CLASSIFIER() AS c"
+        found = self.days(measures, rest, engine, "tstamp, n, s, e, c")
+        assert [row[:4] for row in found] == [(day, 1, 5, 13) for day in range(5, 14)]
+        assert " ".join(str(row[4]) for row in found) == "STRT DOWN UP UP UP UP DOWN DOWN UP"
+
+    UNITS = (17, 19, 23, 23, 16, 10, 14, 16, 15, 17, 23, 30, 31, 29, 25, 21, 35, 46, 45, 30)
+
+    def units(self, measures: str, pattern: str, engine: str, shown: str = "ONE ROW") -> list[tuple[object, ...]]:
+        table = pa.table({"product": ["T"] * 20, "day": range(1, 21), "units": self.UNITS})
+        query = f"""SELECT * FROM sales MATCH_RECOGNIZE (
+            PARTITION BY product ORDER BY day MEASURES {measures} {shown} PER MATCH AFTER MATCH SKIP TO LAST DOWN
+            PATTERN ({pattern}) DEFINE UP AS UP.units > PREV(UP.units), FLAT AS FLAT.units = PREV(FLAT.units),
+            DOWN AS DOWN.units < PREV(DOWN.units)) MR"""
+        if "FLAT" not in pattern:
+            query = query.replace("FLAT AS FLAT.units = PREV(FLAT.units),", "")
+        return [row[1:] for row in rows(query, engine, sales=table)]
+
+    def test_peaks(self, engine):
+        measures = "STRT.day AS s, LAST(UP.day) AS p, LAST(DOWN.day) AS e, MATCH_NUMBER() AS n"
+        found = self.units(measures, "STRT UP+ FLAT* DOWN+", engine)
+        assert found == [(1, 3, 6, 1), (6, 8, 9, 2), (9, 13, 16, 3), (16, 18, 20, 4)]
+
+    def test_all_rows_of_peaks(self, engine):
+        measures = "FINAL LAST(UP.day) AS p, MATCH_NUMBER() AS n, CLASSIFIER() AS c"
+        found = self.units(measures, "STRT UP+ FLAT* DOWN+", engine, "ALL ROWS")
+        assert len(found) == 23
+        assert [row[:4] for row in found[:6]] == [
+            (day, 3, 1, c) for day, c in zip(range(1, 7), ("STRT", "UP", "UP", "FLAT", "DOWN", "DOWN"), strict=True)
+        ]
+
+    def test_a_single_dip(self, engine):
+        found = self.units("STRT.day AS s, FINAL LAST(UP.day) AS p", "STRT UP+ DOWN{1} UP+", engine, "ALL ROWS")
+        assert [row[:3] for row in found] == [(day, 6, 13) for day in range(6, 14)]
+
+    def test_three_of_either(self, engine):
+        letters = "TTDHHTTDDHHTTDDHTTTT"
+        table = pa.table({"id": range(1, 21), "product": list(letters)})
+        query = """SELECT id, n, s, e, c FROM sales MATCH_RECOGNIZE (
+            ORDER BY id MEASURES FIRST(T.id) AS s, FINAL LAST(T.id) AS e, MATCH_NUMBER() AS n, CLASSIFIER() AS c
+            ALL ROWS PER MATCH AFTER MATCH SKIP TO LAST T PATTERN (T+ (D | H){3} T+)
+            DEFINE T AS T.product = 'T', D AS D.product = 'D', H AS H.product = 'H')"""
+        found = rows(query, engine, sales=table)
+        expected = [(i, 1, 1, 7) for i in range(1, 8)] + [(i, 2, 12, 20) for i in range(12, 21)]
+        assert found == [(*row, letters[row[0] - 1]) for row in expected]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+class TestSnowflake:
+    """The pages "MATCH_RECOGNIZE" and "Identifying Sequences of Rows That Match a Pattern"."""
+
+    PRICES = ((50, 36, 39, 42, 30, 47, 71, 80), (89, 24, 37, 63, 65, 56, 50, 54))
+
+    def prices(self, measures: str, rest: str, engine: str, items: str) -> list[tuple[object, ...]]:
+        table = pa.table(
+            {
+                "company": ["ABCD"] * 8 + ["XYZ"] * 8,
+                "price_date": [*range(1, 9)] * 2,
+                "price": [p for one in self.PRICES for p in one],
+            }
+        )
+        query = f"""SELECT {items} FROM stock_price_history MATCH_RECOGNIZE (
+            PARTITION BY company ORDER BY price_date MEASURES {measures} {rest}
+            PATTERN (row_before_decrease row_with_price_decrease+ row_with_price_increase+)
+            DEFINE row_with_price_decrease AS price < LAG(price), row_with_price_increase AS price > LAG(price))
+            ORDER BY company, match_number"""
+        return rows(query, engine, stock_price_history=table)
+
+    def test_v_shapes(self, engine):
+        measures = """MATCH_NUMBER() AS match_number, FIRST(price_date) AS s, LAST(price_date) AS e,
+            COUNT(*) AS n, COUNT(row_with_price_decrease.*) AS down, COUNT(row_with_price_increase.*) AS up"""
+        rest = "ONE ROW PER MATCH AFTER MATCH SKIP TO LAST row_with_price_increase"
+        assert self.prices(measures, rest, engine, "*") == [
+            ("ABCD", 1, 1, 4, 4, 1, 2),
+            ("ABCD", 2, 4, 8, 5, 1, 3),
+            ("XYZ", 1, 1, 5, 5, 1, 3),
+            ("XYZ", 2, 5, 8, 4, 2, 1),
+        ]
+
+    def test_all_rows_with_their_number_in_the_match(self, engine):
+        measures = "MATCH_NUMBER() AS match_number, MATCH_SEQUENCE_NUMBER() AS msq, CLASSIFIER() AS cl"
+        rest = "ALL ROWS PER MATCH AFTER MATCH SKIP TO LAST row_with_price_increase"
+        found = self.prices(measures, rest, engine, "company, price_date, match_number, msq, cl")
+        labels = ("ROW_BEFORE_DECREASE", "ROW_WITH_PRICE_DECREASE", "ROW_WITH_PRICE_INCREASE")
+        assert found[:4] == [("ABCD", i, 1, i, labels[min(i, 3) - 1]) for i in range(1, 5)]
+        assert found[4:6] == [("ABCD", 4, 2, 1, labels[0]), ("ABCD", 5, 2, 2, labels[1])]
+        assert len(found) == 18

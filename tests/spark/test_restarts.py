@@ -50,6 +50,7 @@ class Start:
     delay: str = "1 second"
     params: Mapping[str, Any] = field(default_factory=dict)
     own: Mapping[str, Any] = field(default_factory=dict)
+    detects: bool = False
 
     @property
     def made(self) -> ensue.Query:
@@ -84,6 +85,8 @@ REFUSED = {
     "a parameter": (OWN, replace(OWN, params={**VALUES, "v": 0}), "differs: query, automaton"),
     "buckets": (KEYS, replace(KEYS, options={"buckets": 64}), r"number of buckets \(8, now 64\)"),
     "alone": (KEYS, replace(KEYS, options={"alone": True}), "differs: alone"),
+    "detect in place of run": (KEYS, replace(KEYS, detects=True), "differs: .*matches or detections"),
+    "a condition": (KEYS, Start(KEYED.replace("x.v <= z.v", "x.v < z.v")), "differs: query, automaton"),
 }
 GOES_ON = {
     "shuffle partitions": (KEYS, replace(KEYS, settings={"spark.sql.shuffle.partitions": "64"})),
@@ -135,7 +138,7 @@ class Stream:
         columns = ", ".join(f"{name} {type_}" for name, type_ in start.columns.items())
         events = self._spark.readStream.schema(columns).json(str(self._folder / "source"))
         timed = events.withWatermark(start.options.get("time", "time"), start.delay)
-        matches = start.made.run(timed, **start.options)
+        matches = (start.made.detect if start.detects else start.made.run)(timed, **start.options)
         writer = matches.writeStream.option("checkpointLocation", str(self._folder / "checkpoint"))
         writer.trigger(availableNow=True).start(str(self._folder / "sink")).awaitTermination()
         rows = self._spark.read.schema(matches.schema).parquet(str(self._folder / "sink")).toArrow()

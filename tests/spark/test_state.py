@@ -105,6 +105,22 @@ def test_the_largest_of_all_buckets_is_told(source):
     assert told.state_bytes / 8 < told.largest_state < told.state_bytes
 
 
+def test_counts_are_of_all_buckets(source):
+    """Also in micro-batches that have events of one key, of none, or no events at all."""
+    source.add(*((100 + k, "A", k) for k in range(20)))
+    source.add((119, "A", 0))
+    source.add((119, "C", 0))
+    source.add((130, "C", 0))
+    source.add((130.5, "C", 0))
+    rows, observed = source.run(ensue.match(source.events("30 seconds"), AB.replace("5 s", "1 h")))
+    told = [b["ensue"] for b in observed]
+    assert [t.waiting for t in told] == [20, 21, 21, 21, 20, 20]
+    assert [t.open > 0 for t in told] == [False, False, False, False, True, True]
+    assert min(t.state_bytes for t in told) > 8 * 500
+    assert min(t.largest_state for t in told) > 500
+    assert len(rows) == 0
+
+
 @pytest.mark.parametrize("nullable", [True, False])
 def test_a_stream_goes_on_where_it_stopped(source, nullable):
     """Three runs, one checkpoint; events that no pattern uses move the time as well, and release what waits.

@@ -1,4 +1,4 @@
-"""Stands in for the handle that Spark gives a stateful processor: one value and the timers of one key."""
+"""Stands in for the handle that Spark gives a stateful processor: the values and the timers of one key."""
 
 from __future__ import annotations
 
@@ -7,11 +7,28 @@ from typing import Any, cast
 from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
 
-class FakeStore:
-    """The handle and its value state in one object."""
+class FakeValue:
+    """One value of the key."""
 
     def __init__(self) -> None:
-        self.value: tuple[bytes] | None = None
+        self.value: Any = None
+
+    def get(self) -> Any:
+        return self.value
+
+    def exists(self) -> bool:
+        return self.value is not None
+
+    def update(self, value: Any) -> None:
+        self.value = value
+
+
+class FakeStore(FakeValue):
+    """The handle, and the state of a bucket, in one object."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.counts = FakeValue()
         self.timers: set[int] = set()
 
     @property
@@ -19,14 +36,8 @@ class FakeStore:
         """This object as a handle: it has all methods of a handle that our processor calls."""
         return cast(StatefulProcessorHandle, self)
 
-    def getValueState(self, name: str, schema: str) -> FakeStore:
-        return self
-
-    def get(self) -> tuple[bytes] | None:
-        return self.value
-
-    def update(self, value: tuple[bytes]) -> None:
-        self.value = value
+    def getValueState(self, name: str, schema: str) -> FakeValue:
+        return self if name == "bucket" else self.counts
 
     def registerTimer(self, due: int) -> None:
         self.timers.add(due)

@@ -17,6 +17,7 @@ from ensue.language import ast
 from ensue.language.printer import print_query
 from ensue.logic.check import check
 from ensue.logic.late_events import only_adds
+from ensue.logic.types_read import types_read
 from ensue.plan.choice import choose
 from ensue.results.running_query import RunningQuery
 
@@ -39,14 +40,25 @@ class Expected:
     came: int = 0
     there: list[tuple[int, int, Event]] = field(default_factory=list)  # with time and arrival
     missing: list[tuple[int, Any]] = field(default_factory=list)  # deletions without their insertions: time, key
+    types: frozenset[str] | None = None  # what the query reads, where something is promised of it
+    delays: dict[str, int] = field(default_factory=dict)
+    promised: dict[str, int] = field(default_factory=dict)
 
     def key(self, event: Event) -> Any:
         return event["n"] if self.identified else tuple(sorted(event.items(), key=repr))
 
     def take(self, changes: list[Change]) -> None:
+        before = dict(self.promised)
+        for type_, time in ((e["type"], e["time"]) for _, e in changes):
+            if type_ in self.delays:
+                self.promised[type_] = max(self.promised.get(type_, -1), time - self.delays[type_])
         for sign, event in changes:
-            if event["time"] <= self.watermark:
+            if event["time"] <= before.get(event["type"], -1):
                 self.late += 1
+                continue
+            if event["time"] <= self.watermark:
+                # What the query does not read makes no difference, and is not late where promises settle.
+                self.late += self.types is None or event["type"] in self.types or not (self.delays or before)
                 continue
             self.came += 1
             self.latest = max(self.latest, event["time"])
@@ -63,9 +75,15 @@ class Expected:
                     self.there.remove(max(same, key=lambda e: e[1]))
                 else:
                     self.missing.append((event["time"], key))
+        self.advance(self.watermark)
+
+    def promise(self, type_: str, before: int) -> None:
+        self.promised[type_] = max(self.promised.get(type_, -1), before - 1)
+        self.advance(self.watermark)
 
     def advance(self, time: int) -> None:
-        self.watermark = max(self.watermark, time)
+        settled = min((self.promised.get(t, -1) for t in self.types or ()), default=-1)
+        self.watermark = max(self.watermark, time, settled)
         self.missing = [m for m in self.missing if m[0] > self.watermark]
 
     def events(self) -> list[Event]:
@@ -172,6 +190,10 @@ def compare(seed: int) -> str:
     """A random query over random changes, step by step, saved and restored in between."""
     rng, query, batches, distinct = random_case(seed)
     options, expected = options_of(rng, distinct=distinct)
+    if rng.random() < 0.4:
+        expected.types = types_read(query.ast)
+        expected.delays = {t: rng.choice((0, 1, 3)) for t in "ABC" if rng.random() < 0.7}
+        options["delays"] = {t: f"{d} s" for t, d in expected.delays.items()}
     live: Live = query.live(**options)
     followed = Followed()
     where = (seed, query.text, options)
@@ -179,8 +201,9 @@ def compare(seed: int) -> str:
     finite = not any(isinstance(p, ast.NotAfter) for p in ast.walk(query.ast.pattern))
     only = only_adds(query.ast) and not any(sign < 0 for batch in batches for sign, _ in batch)
     for number, batch in enumerate(batches):
+        before = expected.watermark
         expected.take(batch)
-        followed.take(live.push(table_of(rng, batch)).to_arrow(), expected.watermark, finite=finite, only_adds=only)
+        followed.take(live.push(table_of(rng, batch)).to_arrow(), before, finite=finite, only_adds=only)
         assert followed.answer == expected.answer(query), (where, number, "push")
         if rng.random() < 0.4:
             before = expected.watermark
@@ -188,6 +211,11 @@ def compare(seed: int) -> str:
             followed.take(live.advance(max(expected.watermark, 0)).to_arrow(), before, finite=finite, only_adds=only)
             expected.advance(0)
             assert followed.answer == expected.answer(query), (where, number, "advance")
+        if "delays" in options and rng.random() < 0.2:
+            before, type_, time = expected.watermark, rng.choice("ABC"), max(expected.latest, 0)
+            expected.promise(type_, time)
+            followed.take(live.promise(type_, before=time).to_arrow(), before, finite=finite, only_adds=only)
+            assert followed.answer == expected.answer(query), (where, number, "promise")
         if rng.random() < 0.2:
             live = query.live(**options, state=live.save())
     assert live.metrics["late"] + live.metrics["late_deletions"] == expected.late, where

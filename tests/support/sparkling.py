@@ -225,11 +225,14 @@ def _few(rows: Counter[str]) -> list[str]:
 # ---------------------------------------------------------------- in batch
 
 
-def run_in_batch(spark: SparkSession, cases: Sequence[Case]) -> list[Counter[str]]:
-    """The rows of every case, from one Spark job."""
+def run_in_batch(
+    spark: SparkSession, cases: Sequence[Case], frames: Sequence[DataFrame] | None = None
+) -> list[Counter[str]]:
+    """The rows of every case, from one Spark job; `frames` are the cases' events if they are not made here."""
     parts = []
     for i, case in enumerate(cases):
-        parts.append(as_json(found_by(case, frame_of(spark, case.table)), i))
+        frame = frame_of(spark, case.table) if frames is None else frames[i]
+        parts.append(as_json(found_by(case, frame), i))
     return counted(reduce(DataFrame.unionAll, parts).collect(), len(cases))
 
 

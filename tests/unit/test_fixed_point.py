@@ -15,7 +15,7 @@ from ensue.data.complex_events import Piece
 from ensue.data.schema import Kind
 from ensue.kernels.segment_lanes import FoldedColumns, Lanes
 from ensue.kernels.segments import FoldedEvents
-from ensue.kernels.window_segments import WindowSegments
+from ensue.kernels.window_segments import AllEvents, WindowSegments
 from ensue.language import ast
 from ensue.plan.spans import Folded, Spans
 
@@ -44,7 +44,8 @@ def summed(batches: list[list[float]], spans: list[tuple[int, int]]) -> list[flo
         bits = np.array([batch], dtype=np.float64).view(np.int64)
         begins = np.ones(count, dtype=np.bool_)
         nothing = np.zeros(0, dtype=np.int64)
-        windows.begin(FoldedEvents(bits, np.ones((1, count), dtype=np.bool_), nothing, begins), base, 1)
+        events = FoldedEvents(bits, np.ones((1, count), dtype=np.bool_), nothing, begins)
+        windows.begin(AllEvents(events, []), base, 1)
         own = [(i, j) for i, j in spans if base <= j < base + count]
         start, end = (np.array([s[k] for s in own], dtype=np.int64) for k in (0, 1))
         piece = Piece(start, end, nothing, nothing, nothing.astype(np.uint16))

@@ -130,9 +130,9 @@ class Determinizer:
                 return False
         return True
 
-    def begins(self, word: int) -> bool:
-        """Whether a run may start with an event of this class."""
-        return any(word & mask == value for mask, value, *_ in self._outgoing.get(0, ()))
+    def moves(self, state: int, word: int) -> bool:
+        """Whether an event of this class moves a run in the state; state 0: whether a run may start with it."""
+        return any(word & mask == value for mask, value, *_ in self._outgoing.get(state, ()))
 
     def forget(self) -> None:
         """Drops the computed steps; they are computed again when needed."""

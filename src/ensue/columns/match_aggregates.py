@@ -9,10 +9,12 @@ import pyarrow as pa
 
 from ensue.columns.aggregates import aggregate
 from ensue.columns.evaluation import evaluated, named_by_text
+from ensue.columns.own_calls import of_sets
 from ensue.data.complex_events import ComplexEvents, Marks, Positions
 from ensue.data.events import integers
 from ensue.language import ast
 from ensue.language.printer import print_expression
+from ensue.logic.own_aggregates import OwnAggregate
 from ensue.logic.scope import attribute_variables
 
 #: The values of an attribute at some positions.
@@ -40,7 +42,10 @@ def aggregated(e: ast.Call, marks_of: Callable[[str], Marks], values_at: ValuesA
         columns[print_expression(term)] = values_at(
             term.name, positions if term.variable == variable else positions[match_of]
         )
-    return aggregate(e.function, evaluated(named_by_text(argument), columns, len(match_of)), offsets)
+    values = evaluated(named_by_text(argument), columns, len(match_of))
+    return (
+        of_sets(e.own, values, offsets) if isinstance(e.own, OwnAggregate) else aggregate(e.function, values, offsets)
+    )
 
 
 def aggregated_of(found: ComplexEvents, aggregates: Iterable[ast.Call], values_at: ValuesAt) -> dict[str, pa.Array]:

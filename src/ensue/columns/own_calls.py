@@ -1,12 +1,16 @@
-"""Functions of the user's own over columns: arguments of the types that they take, and NULL where one is NULL."""
+"""Functions and aggregates of the user's own over columns, with arguments of the types that they take."""
 
 from __future__ import annotations
+
+import itertools
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from ensue.columns.conversions import as_type, plain
-from ensue.columns.raw_arrays import Value, length_of, missing
+from ensue.columns.raw_arrays import Integers, Value, length_of, missing
+from ensue.logic.own_aggregates import OwnAggregate
 from ensue.logic.own_functions import OwnFunction
 
 
@@ -27,3 +31,16 @@ def of_columns(function: OwnFunction, *values: Value) -> pa.Array:
         return found
     places = np.cumsum(~null) - 1
     return found.take(pa.array(places, mask=null))
+
+
+def values_for(aggregate: OwnAggregate, values: pa.Array) -> list[Any]:
+    """The values as the aggregate takes them."""
+    found: list[Any] = as_type(values, aggregate.takes.arrow).to_pylist()
+    return found
+
+
+def of_sets(aggregate: OwnAggregate, values: pa.Array, offsets: Integers) -> pa.Array:
+    """The aggregate of each set: those of set `m` are the values from `offsets[m]` to `offsets[m + 1]`."""
+    given = values_for(aggregate, values)
+    states = [aggregate.folded(given[a:b]) for a, b in itertools.pairwise(offsets.tolist())]
+    return plain(aggregate.results(states))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ensue.corrections.event_ids import ids_of_content, plain_columns
+from ensue.corrections.event_ids import countable, ids_of_content, plain_columns
 from ensue.corrections.live_options import LiveOptions
 from ensue.corrections.unsettled import Arrivals
 from ensue.data.change_words import signs_of
@@ -89,5 +89,5 @@ class ArrivalReader:
             if n != changes and (self._wanted is None or n in self._wanted or n == tiebreak)
         ]
         types = pa.chunked_array([one_chunk(stream.types.cast(pa.string()))])
-        plain = replace(stream, table=plain_columns(table.select(kept)), types=types)
+        plain = countable(replace(stream, table=plain_columns(table.select(kept)), types=types))
         return Arrivals(plain, ids_of_content(plain, self._options.id), signs)

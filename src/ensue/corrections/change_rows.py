@@ -15,18 +15,29 @@ from ensue.results.changes import CHANGE, DELETE, INSERT, MATCH
 from ensue.results.matches import Matches
 
 
-def rows_of_changes(changes: MatchChanges, empty: pa.Table) -> pa.Table:
-    """First what is taken back, then what is added. `empty` is the table of no matches."""
-    gone, gone_ids = _with_ids(changes.gone, empty)
-    came, came_ids = _with_ids(changes.came, empty)
-    if len(gone) and len(came):
+def rows_of_changes(changes: MatchChanges) -> pa.Table | None:
+    """First what is taken back, then what is added; None if nothing changes."""
+    gone, gone_ids = _with_ids(changes.gone)
+    came, came_ids = _with_ids(changes.came)
+    if gone is not None and came is not None:
         only_gone, only_came = not_in_both(gone_ids, came_ids)  # a value that nobody shows may have changed
         gone, gone_ids = gone.take(integers(only_gone)), gone_ids[only_gone]
         came, came_ids = came.take(integers(only_came)), came_ids[only_came]
-    words = pa.concat_arrays([pa.repeat(DELETE, len(gone)), pa.repeat(INSERT, len(came))])
-    rows = pa.concat_tables([gone, came])
-    texts = hex_texts(np.concatenate([gone_ids, came_ids]))
-    return rows.add_column(0, MATCH, texts).add_column(0, CHANGE, words)
+    tables = [(word, table) for word, table in ((DELETE, gone), (INSERT, came)) if table is not None]
+    if not tables:
+        return None
+    words = pa.concat_arrays([pa.repeat(word, len(table)) for word, table in tables])
+    return _changed(words, hex_texts(np.concatenate([gone_ids, came_ids])), pa.concat_tables(t for _, t in tables))
+
+
+def no_changes(matches: pa.Table) -> pa.Table:
+    """A table of no changes, of matches with these columns."""
+    nothing = pa.array([], pa.string())
+    return _changed(nothing, nothing, matches.slice(0, 0))
+
+
+def _changed(words: pa.Array, ids: pa.Array, rows: pa.Table) -> pa.Table:
+    return rows.add_column(0, MATCH, ids).add_column(0, CHANGE, words)
 
 
 def check_names(names: list[str]) -> None:
@@ -38,10 +49,9 @@ def check_names(names: list[str]) -> None:
             )
 
 
-def _with_ids(matches: list[Matches], empty: pa.Table) -> tuple[pa.Table, Hashes]:
-    tables, ids = [empty], [np.zeros((0, 2), dtype=np.uint64)]
-    for part in matches:
-        table = part.to_arrow()
-        tables.append(table)
-        ids.append(ids_of(part, table))
+def _with_ids(matches: list[Matches]) -> tuple[pa.Table | None, Hashes]:
+    if not matches:
+        return None, np.zeros((0, 2), dtype=np.uint64)
+    tables = [part.to_arrow() for part in matches]
+    ids = [ids_of(part, table) for part, table in zip(matches, tables, strict=True)]
     return pa.concat_tables(tables), np.concatenate(ids)

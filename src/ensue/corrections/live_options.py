@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ensue.data.reading import Reading, no_unit
@@ -29,6 +30,7 @@ class LiveOptions:
     engine: str = "auto"
     memory: str | int | None = None
     keep: str | None = None
+    delays: Mapping[str, str] = field(default_factory=dict)
 
     def check(self) -> None:
         """Refuses what can be refused before any event is there."""
@@ -40,6 +42,8 @@ class LiveOptions:
         for option in ("slack", "delay", "keep"):
             if getattr(self, option) not in (None, ALL):
                 self.length(option)
+        for type_, delay in self.delays.items():
+            _length(f"delays[{type_!r}]", delay)
         if self.reading.get("time", "time") is None:
             raise DataError(
                 "a live query puts events in the order of their times: name the time column with time='...'"
@@ -50,17 +54,19 @@ class LiveOptions:
         said = getattr(self, option)
         if said is None or (option == "keep" and said == ALL):
             return None
-        try:
-            high = parse_interval(f"[<= {said}]").high
-        except QueryError:
-            raise EngineError(f"{option}={said!r} is not a duration: write it as in a query, such as '10 s'") from None
-        return high
+        return _length(option, said)
 
     def ticks(self, option: str, tick: int | None) -> int | None:
         """The same in steps of the time column."""
         length = self.length(option)
-        if length is None:
-            return None
+        return None if length is None else self._ticks(length, tick)
+
+    def delays_in_ticks(self, tick: int | None) -> dict[str, int]:
+        """The delay of each type that has one, in steps of the time column."""
+        each = {type_: self._ticks(_length("delays", delay), tick) for type_, delay in self.delays.items()}
+        return {type_: ticks for type_, ticks in each.items() if ticks is not None}
+
+    def _ticks(self, length: ast.Bound, tick: int | None) -> int | None:
         if tick is None:
             raise no_unit(self.reading.get("time", "time"))
         return Window(time=length).ticks(tick)
@@ -76,4 +82,16 @@ class LiveOptions:
             "id": ", ".join(self.id or ()),
             "changes": str(self.changes),
             "keep": "no matches" if self.keep is None else "matches",
+            "delays": repr(sorted(self.delays.items())),
         }
+
+
+def _length(option: str, said: object) -> ast.Bound:
+    """The length of a duration that is written as in a query."""
+    try:
+        high = parse_interval(f"[<= {said}]").high
+    except QueryError:
+        high = None
+    if high is None:
+        raise EngineError(f"{option}={said!r} is not a duration: write it as in a query, such as '10 s'")
+    return high

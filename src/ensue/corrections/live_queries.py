@@ -9,8 +9,9 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from ensue import pipeline
+from ensue.columns.key_columns import with_keys
 from ensue.corrections.arrival_reader import ArrivalReader, Shape
-from ensue.corrections.change_rows import check_names, rows_of_changes
+from ensue.corrections.change_rows import check_names, no_changes, rows_of_changes
 from ensue.corrections.current_answer import CurrentAnswer
 from ensue.corrections.event_ids import HIGH, LOW
 from ensue.corrections.live_options import ALL, LiveOptions
@@ -27,6 +28,7 @@ from ensue.logic.check import check
 from ensue.logic.memory_advice import advice_for
 from ensue.logic.outputs import attributes_used
 from ensue.logic.rows_of_stream import check_rows_of_stream
+from ensue.logic.types_read import types_read
 from ensue.plan.choice import Choice
 from ensue.results.changes import Answer, Changes
 from ensue.results.matches import Matches
@@ -104,6 +106,15 @@ class LiveQueries:
         with self._budget.explaining_memory_errors():
             return self._step(Step(passed_after=self._started.ticks(time)))
 
+    def promise(self, type: str, *, before: Any) -> dict[str, Changes]:
+        """Says that nothing changes any more among the events of this type before this time.
+
+        Where that holds for all types that the queries read, their matches are settled. An event that breaks the
+        promise is late.
+        """
+        with self._budget.explaining_memory_errors():
+            return self._step(Step(promise=(type, self._started.ticks(before) - 1)))
+
     @property
     def _started(self) -> Shape:
         if self._shape is None:
@@ -117,10 +128,11 @@ class LiveQueries:
         prepared, options = {}, self._options
         revise = options.disorder == "revise"
         slack = (options.ticks("slack", shape.tick) or 0) if revise else None
-        stream = LiveStream(options.reading.get("tiebreak"), slack, options.ticks("delay", shape.tick))
+        delay, delays = options.ticks("delay", shape.tick), options.delays_in_ticks(shape.tick)
+        stream = LiveStream(options.reading.get("tiebreak"), slack, delay, delays)
         for name, query in self._queries.items():
             prepared[name], revision = self._prepare(query, shape)
-            stream.add(name, revision)
+            stream.add(name, revision, types_read(query.ast))
         self._shape, self._stream, self._prepared = shape, stream, prepared
 
     def _prepare(self, query: Asked, shape: Shape) -> tuple[_Prepared, Revision]:
@@ -130,11 +142,12 @@ class LiveQueries:
             query.ast, query.text, Schema.of(shape.columns), shape.tick, options.reading, engine=options.engine
         )
         look_back = ItemLookBack(choice.checked)
-        empty = Matches(look_back.checked, look_back.extended(shape.no_events()), ComplexEvents.of(())).to_arrow()
+        nothing = look_back.extended(with_keys(shape.no_events(), choice.checked.query))
+        empty = Matches(look_back.checked, nothing, ComplexEvents.of(())).to_arrow()
         check_names(empty.column_names)
         answer = None if options.keep is None else CurrentAnswer(options.ticks("keep", shape.tick), self._budget)
         running = RunningQuery(choice, shape.tick, budget=self._budget, hidden=frozenset((LOW, HIGH)))
-        return _Prepared(choice, empty, answer), Revision(running, self._budget)
+        return _Prepared(choice, empty, answer), Revision(running, choice.checked.query, self._budget)
 
     def _step(self, step: Step) -> dict[str, Changes]:
         found = self._stream.step(step)
@@ -145,10 +158,13 @@ class LiveQueries:
 
     def _told(self, name: str, changes: MatchChanges) -> Changes:
         prepared = self._prepared[name]
-        rows = rows_of_changes(changes, prepared.empty)
-        if prepared.answer is not None and len(rows):
+        rows = rows_of_changes(changes)
+        if prepared.answer is not None and rows is not None:
             prepared.answer.take(rows, self._stream.unsettled.watermark)
-        return Changes(rows, self._budget)
+        return self._changes(rows, prepared)
+
+    def _changes(self, rows: pa.Table | None, prepared: _Prepared) -> Changes:
+        return Changes(no_changes(prepared.empty) if rows is None else rows, self._budget)
 
     def answer(self) -> dict[str, Answer]:
         """The matches as things are now, as far back as `keep=` says."""
@@ -162,8 +178,7 @@ class LiveQueries:
 
     def _answer(self, prepared: _Prepared, watermark: int) -> Answer:
         assert prepared.answer is not None
-        nothing = rows_of_changes(MatchChanges(), prepared.empty)
-        return Answer(prepared.answer.now(nothing, watermark), self._budget)
+        return Answer(prepared.answer.now(no_changes(prepared.empty), watermark), self._budget)
 
     # -- queries that come and go
 
@@ -174,7 +189,7 @@ class LiveQueries:
         self._check(query)
         if self._shape is not None:
             self._prepared[name], revision = self._prepare(query, self._shape)
-            self._stream.add(name, revision)
+            self._stream.add(name, revision, types_read(query.ast))
         self._queries[name] = query
 
     def remove(self, name: str, *, retract: bool = False) -> Changes | None:
@@ -186,7 +201,7 @@ class LiveQueries:
         if self._shape is None:
             return None
         gone, prepared = self._stream.remove(name), self._prepared.pop(name)
-        return Changes(rows_of_changes(MatchChanges(gone), prepared.empty), self._budget) if retract else None
+        return self._changes(rows_of_changes(MatchChanges(gone)), prepared) if retract else None
 
     # -- the state
 
@@ -244,6 +259,14 @@ class Live:
         What comes later with such a time is late: it is left out and counted.
         """
         return self._queries.advance(time)[""]
+
+    def promise(self, type: str, *, before: Any) -> Changes:
+        """Says that nothing changes any more among the events of this type before this time.
+
+        Where that holds for all types that the query reads, its matches are settled. An event that breaks the promise
+        is late.
+        """
+        return self._queries.promise(type, before=before)[""]
 
     def answer(self) -> Answer:
         """The matches as things are now, as far back as `keep=` says."""

@@ -6,8 +6,9 @@ This is what embedded streams and the buckets of Spark share.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from ensue.corrections.promises import Promises
 from ensue.corrections.revision import MatchChanges, Revision
 from ensue.corrections.unsettled import NO_TIME, Arrivals, Unsettled
 from ensue.data.envelope import Parts, prefixed, unprefixed
@@ -19,11 +20,12 @@ class _Follower:
     """A query, which knows only the events after a time: for a query that was added later, the latest one by then."""
 
     revision: Revision
+    types: frozenset[str] | None  # those of the events that it reads; None: all of them
     since: int = NO_TIME
 
-    def catch_up(self, unsettled: Unsettled, told: int) -> None:
+    def catch_up(self, unsettled: Unsettled, told: int, watermark: int) -> None:
         own = unsettled.after(self.since)
-        self.revision.catch_up(own, own.up_to(told))
+        self.revision.catch_up(own, own.up_to(told), watermark)
 
     def follow(self, unsettled: Unsettled, told: int, changed: int | None) -> MatchChanges:
         own = unsettled.after(self.since)
@@ -49,25 +51,30 @@ class Step:
     arrivals: Arrivals | None = None
     passed_before: int = NO_TIME
     passed_after: int = NO_TIME
+    promise: tuple[str, int] | None = None  # no event of this type comes any more up to this time
 
 
 class LiveStream:
     """`step` gives the changes of each query's matches. A step that fails changes nothing.
 
     The queries speak of the events up to the watermark; with a `slack`, in ticks, of all but those that are less than
-    that older than the latest event. `delay` makes the watermark follow the latest event by itself.
+    that older than the latest event. `delay` makes the watermark follow the latest event by itself, and `delays` settle
+    the events earlier where the latest events of all types that the queries read allow that.
     """
 
-    def __init__(self, tiebreak: str | None, slack: int | None, delay: int | None = None) -> None:
+    def __init__(
+        self, tiebreak: str | None, slack: int | None, delay: int | None = None, delays: Mapping[str, int] | None = None
+    ) -> None:
         self.unsettled = Unsettled(tiebreak)
+        self._promises = Promises(delays or {})
         self._followers: dict[str, _Follower] = {}
         self._slack = slack
         self._delay = delay
         self._told = NO_TIME  # the time up to which the queries have spoken of the events
 
-    def add(self, name: str, revision: Revision) -> None:
-        """One more query, over the events after the latest one that has come."""
-        self._followers[name] = _Follower(revision, self.unsettled.latest)
+    def add(self, name: str, revision: Revision, types: frozenset[str] | None) -> None:
+        """One more query, which reads events of these types, over the events after the latest one that has come."""
+        self._followers[name] = _Follower(revision, types, self.unsettled.latest)
 
     def remove(self, name: str) -> list[Matches]:
         """One query less. Gives what it has told that could still have changed."""
@@ -75,23 +82,32 @@ class LiveStream:
 
     def step(self, step: Step) -> dict[str, MatchChanges]:
         """Takes in what has come, moves the watermark, and gives the changes of the matches."""
-        now, changed = self.unsettled.advanced(step.passed_before), None
+        now, changed, promises, types = self.unsettled.advanced(step.passed_before), None, self._promises, self._types
+        if step.promise is not None:
+            promises = promises.promising(*step.promise)
         if step.arrivals is not None:
-            now, changed = now.taking(step.arrivals)
-        now = now.advanced(self._watermark_after(now, step.passed_after))
+            promises, arrivals, broken = promises.admitting(step.arrivals, now.watermark, types)
+            now, changed = now.refusing(broken).taking(arrivals)
+        now = now.advanced(promises.settled(self._watermark_after(now, step.passed_after), types))
         told = max(self._told, self._tip(now))
         changes = {}
         try:
             for name, follower in self._followers.items():
-                follower.catch_up(self.unsettled, self._told)
+                follower.catch_up(self.unsettled, self._told, now.watermark)
                 changes[name] = follower.follow(now, told, changed)
         except BaseException:
             for follower in self._followers.values():
                 follower.revision.forget()
             raise
-        self.unsettled, self._told = now, told
+        self.unsettled, self._told, self._promises = now, told, promises
         self._let_go()
         return changes
+
+    @property
+    def _types(self) -> frozenset[str] | None:
+        """The types of all events that some query reads; None where one reads all of them."""
+        read = [follower.types for follower in self._followers.values()]
+        return None if None in read else frozenset[str]().union(*(types for types in read if types is not None))
 
     def _watermark_after(self, unsettled: Unsettled, passed: int) -> int:
         if self._delay is None or unsettled.latest == NO_TIME:
@@ -122,15 +138,17 @@ class LiveStream:
             parts |= prefixed(f"query {name}", follower.revision.save(self.unsettled.after(follower.since)))
             parts[f"since {name}"] = follower.since
         final = self.unsettled.up_to(self.unsettled.watermark)
+        parts |= prefixed("promises", self._promises.save())
         return {**parts, **prefixed("unsettled", self.unsettled.without_first(final).save())}
 
     def load(self, parts: Parts) -> None:
         """Goes on from a saved state, with the same queries."""
         self._told = parts["told"]
+        self._promises = self._promises.restored(unprefixed("promises", parts))
         self.unsettled = self.unsettled.restored(unprefixed("unsettled", parts))
         for name, follower in self._followers.items():
             follower.revision.load(unprefixed(f"query {name}", parts))
-            self._followers[name] = _Follower(follower.revision, parts[f"since {name}"])
+            self._followers[name] = replace(follower, since=parts[f"since {name}"])
 
     def counts(self) -> Mapping[str, int]:
         """How much is open, and what was left out so far."""

@@ -12,16 +12,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import pyarrow as pa
 
+from ensue.columns.key_columns import with_keys
 from ensue.corrections.match_ids import difference
 from ensue.corrections.unsettled import NO_TIME, Unsettled
 from ensue.data.budget import Budget, Large
 from ensue.data.envelope import Parts
+from ensue.language import ast
 from ensue.results.matches import Matches
 from ensue.results.running_query import RunningQuery
 
-#: After so many events, or a part of all that may change, a state is kept to go back to.
-_FEWEST_BETWEEN, _PARTS_BETWEEN = 1 << 12, 8
+#: A state is kept to go back to after so many events, or a part of all that may change, and not sooner than an event
+#: for so many bytes of the state: keeping it then takes less time than evaluating the events.
+_FEWEST_BETWEEN, _PARTS_BETWEEN, _BYTES_AN_EVENT = 1 << 12, 8, 128
 
 
 @dataclass(frozen=True)
@@ -44,8 +48,9 @@ class MatchChanges:
 class Revision:
     """Goes along with the unsettled events: `follow` gives the changes of the matches after each change of them."""
 
-    def __init__(self, running: RunningQuery, budget: Budget) -> None:
+    def __init__(self, running: RunningQuery, query: ast.Query, budget: Budget) -> None:
         self._running = running
+        self._query = query
         self._held = budget.holder()
         self._points: list[_Point] = [_Point(0, running.parts())]
         self._seen: int | None = 0  # the unsettled events that the running query has seen; None if that is not known
@@ -57,6 +62,11 @@ class Revision:
         return self._running.open
 
     @property
+    def open_windows(self) -> int:
+        """From how many events the open partial matches began; 0 where the reference evaluates them."""
+        return self._running.open_windows
+
+    @property
     def next_due(self) -> int | None:
         """The time from which on the watermark alone may change something; None if it does not."""
         return self._running.next_due
@@ -66,11 +76,14 @@ class Revision:
         """How many of the unsettled events lie before the oldest point: nobody asks for them any more."""
         return self._points[0].events
 
-    def catch_up(self, unsettled: Unsettled, until: int) -> None:
-        """Finds again what had been told of the first `until` events, after the state was loaded."""
+    def catch_up(self, unsettled: Unsettled, until: int, watermark: int) -> None:
+        """Finds again what had been told of the first `until` events, after the state was loaded.
+
+        The watermark is the one that settles events now.
+        """
         if self._seen is None:
             self._go_back(0)
-            settled = unsettled.up_to(unsettled.watermark)
+            settled = unsettled.up_to(watermark)
             if 0 < settled <= until:
                 self._evaluate(unsettled, settled)
                 self._keep_point(settled)
@@ -98,7 +111,7 @@ class Revision:
 
     def _go_on(self, unsettled: Unsettled, until: int) -> list[Matches]:
         """Evaluates the events that have not been seen, and keeps points on the way."""
-        stride = max(_FEWEST_BETWEEN, until // _PARTS_BETWEEN)
+        stride = max(self._fewest_between, until // _PARTS_BETWEEN)
         found: list[Matches] = []
         assert self._seen is not None
         while True:
@@ -115,7 +128,7 @@ class Revision:
         seen, self._seen = self._seen, None
         found: list[Matches] = []
         if until > seen and unsettled.events is not None:
-            found += self._running.matches(unsettled.events.slice(seen, until - seen))
+            found += self._running.matches(with_keys(unsettled.events.slice(seen, until - seen), self._query))
         if unsettled.watermark > (int(unsettled.times[until - 1]) if until else NO_TIME):
             due = self._running.matches_due(unsettled.watermark)
             found += [] if due is None else [due]
@@ -125,6 +138,10 @@ class Revision:
         self._held.hold(Large.TOLD, sum(f.nbytes for f in told), sum(map(len, told)))
         self._seen = until
         return found
+
+    @property
+    def _fewest_between(self) -> int:
+        return max(_FEWEST_BETWEEN, _size(self._points[-1].state) // _BYTES_AN_EVENT)
 
     def _keep_point(self, events: int) -> None:
         self._points.append(_Point(events, self._running.parts()))
@@ -138,7 +155,7 @@ class Revision:
     def settle(self, unsettled: Unsettled) -> None:
         """Lets go of what lies before the latest point that the watermark has passed."""
         final = unsettled.up_to(unsettled.watermark)
-        if self._seen == final and final - self._points[-1].events >= _FEWEST_BETWEEN:
+        if self._seen == final and final - self._points[-1].events >= self._fewest_between:
             self._keep_point(final)
         last = max(i for i, p in enumerate(self._points) if p.events <= final or i == 0)
         del self._points[:last]
@@ -158,9 +175,14 @@ class Revision:
             if self._seen != final:
                 self._go_back(0)
                 self._evaluate(unsettled, final)
+                self._seen = None  # what has been told after that must be found again
             self._points = [_Point(final, self._running.parts())]
-            self._seen = None
         return self._points[0].state
 
     def load(self, state: Parts) -> None:
         self._points, self._seen = [_Point(0, state)], None
+
+
+def _size(state: Parts) -> int:
+    """The bytes of the arrays and tables of a state."""
+    return sum(part.nbytes for part in state.values() if isinstance(part, np.ndarray | pa.Table))

@@ -127,6 +127,10 @@ class Unsettled:
         changed, inserted = changed._inserting(arrivals, np.flatnonzero(new), self.came)
         return changed, min(first, inserted)
 
+    def refusing(self, late: int) -> Unsettled:
+        """With so many more events counted as late."""
+        return replace(self, refused=self.refused.and_(Refused(late=late))) if late else self
+
     def _cancelling(self, arrivals: Arrivals) -> tuple[Unsettled, Mask, int]:
         """Without what is deleted; which of the rows are to be inserted; how many events lie before the first gap."""
         deleted = np.concatenate([self.waiting.ids, arrivals.ids[arrivals.signs < 0]])

@@ -7,6 +7,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ensue.data.events import one_chunk
+from ensue.data.reading import check_column
 from ensue.errors import DataError, did_you_mean, listed
 
 #: What the change feeds of Delta and Spark say. An update is a deletion of what was and an insertion of what is.
@@ -19,11 +20,7 @@ def signs_of(table: pa.Table, column: str) -> npt.NDArray[np.int64]:
     >>> signs_of(pa.table({"change": ["insert", "update_preimage", "update_postimage"]}), "change").tolist()
     [1, -1, 1]
     """
-    if column not in table.column_names:
-        hint = did_you_mean(column, table.column_names) or f"the columns are {listed(table.column_names)}"
-        raise DataError(
-            f"there is no column '{column}' that says what a row changes: {hint}\n  name it with changes='...'"
-        )
+    check_column(table.column_names, column, "change")
     try:
         encoded = one_chunk(table.column(column).cast(pa.string())).dictionary_encode()
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):

@@ -40,7 +40,13 @@ def events_by_stream(events: Any, streams: tuple[str, ...]) -> dict[str, Any]:
 
 #: For each role of a column: how to name another column.
 TIME_ADVICE = "name the time column with time='...', or keep the order of the rows with time=None"
-_ADVICE = {"time": "name it with time='...'", "type": "name it with type=...", "tie-break": "name it with tiebreak=..."}
+_ADVICE = {
+    "time": "name it with time='...'",
+    "type": "name it with type=...",
+    "tie-break": "name it with tiebreak=...",
+    "id": "name the columns that identify an event with id='...'",
+    "change": "name the column that says what a row does with changes='...'",
+}
 
 
 def check_column(known: Collection[str], name: str, role: str, advice: str | None = None) -> None:

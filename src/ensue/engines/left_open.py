@@ -24,7 +24,7 @@ from ensue.plan.choice import choose
 ROUNDS = 10
 _WINDOW = "w"
 #: No type of a query has this name.
-_OTHER_TYPE = "\0other"
+OTHER_TYPE = "\0other"
 
 
 def left_open(checked: Checked, streams: Streams, rounds: Rounds) -> int:
@@ -44,7 +44,7 @@ def left_open(checked: Checked, streams: Streams, rounds: Rounds) -> int:
         expect=None,
     )
     try:
-        stream = _stream(events, checked)
+        stream = stream_of(events, checked)
         found = evaluate_table(choose(check(query, checked.text, stream.schema)), stream, threads=1)
     except (QueryError, EngineError, pa.ArrowException):
         return 0  # values of these types are not what the conditions take
@@ -61,15 +61,18 @@ def _windows(p: ast.Pattern) -> ast.Pattern:
     return p.body if isinstance(p, ast.NotAfter) else p
 
 
-def _stream(events: list[Event], checked: Checked) -> EventStream:
-    known = {} if checked.schema is None else checked.schema.attributes
-    names = (attributes_used(replace(checked.query, items=())) or frozenset()) | {TIME, *known}
-    given = checked.schema
-    if given is None and any(ast.find(checked.query.pattern, ast.DurationLiteral)):
+def stream_of(events: list[Event], *queries: Checked) -> EventStream:
+    """The events as a stream for these queries, which know of the same columns."""
+    given = queries[0].schema
+    used = (attributes_used(replace(q.query, items=())) or frozenset() for q in queries)
+    names = frozenset().union(*used) | {TIME, *({} if given is None else given.attributes)}
+    if given is None and any(any(ast.find(q.query.pattern, ast.DurationLiteral)) for q in queries):
         given = Schema.of(pa.schema([(TIME, pa.timestamp("ns"))]))  # what is compared with durations are times
     table = pa.table({n: _column([e.get(n) for e in events], n, given) for n in sorted(names)})
     times = np.array([e[TIME] for e in events], dtype=np.int64)
-    types = pa.chunked_array([pa.array([e[TYPE] or _OTHER_TYPE for e in events], pa.string())])
+    types = pa.chunked_array([pa.array([e[TYPE] or OTHER_TYPE for e in events], pa.string())])
+    if "type" in names:  # a condition on the column of types speaks of the types
+        table = table.set_column(table.column_names.index("type"), "type", types)
     return EventStream(table, types, times, 1, table.column(TIME))
 
 

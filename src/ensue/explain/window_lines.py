@@ -38,7 +38,7 @@ def pair_lines(pattern: ast.Pattern) -> list[str]:
 def window_lines(choice: Choice) -> list[str]:
     """How many windows can be open at once; nothing for a query that defines no windows."""
     query = choice.checked.query
-    if query.expect is None and not isinstance(_inside(query.pattern), ast.SpanOf):
+    if query.expect is None and not any(ast.find(query.pattern, ast.SpanOf)):
         return []
     keys = f", for each {', '.join(choice.keys)}" if choice.keys else ""
     lines = [f"open at once  {_said(open_windows(choice, expected=False), choice)}{keys}"]
@@ -49,12 +49,6 @@ def window_lines(choice: Choice) -> list[str]:
     if not choice.own_keys:
         return [*lines, "with EXPECT   the same: it does not speak of the events of each key by themselves"]
     return [*lines, f"with EXPECT   {_said(open_windows(choice), choice)}{keys}"]
-
-
-def _inside(p: ast.Pattern) -> ast.Pattern:
-    while isinstance(p, ast.Filter | ast.Within | ast.NotAfter):
-        p = p.body
-    return p
 
 
 def _said(found: OpenWindows, choice: Choice) -> str:

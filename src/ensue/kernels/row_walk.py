@@ -4,6 +4,9 @@ Backward, each row gets a set: the points of the pattern from which a match can 
 It does not depend on where a match begins, so it is one automaton that reads the rows from their end. Forward from a
 start, the first step of each list is taken that holds for the row and whose point is in the set of the next row. That
 is the first way through the lists that works, which is the match. Both passes are linear, whatever the pattern.
+
+Where more rows will come, the set at the end of the known ones has all points: whatever could still be. A walk that
+takes the end of the match before it comes to the end of the rows has found the match, and no later row can change it.
 """
 
 from __future__ import annotations
@@ -14,6 +17,8 @@ from ensue.kernels.jit import at, inlined, kernel
 
 #: How a walk ends.
 DONE, FULL, NO_ROW, FIRST_ROW = 0, 1, 2, 3
+#: What a walk from a start gives for the end of its match, if it finds none.
+_NO_ROOM, _UNDECIDED = -1, -2
 #: Where the search goes on.
 PAST_LAST, TO_NEXT, TO_FIRST, TO_LAST = 0, 1, 2, 3
 #: The places of `state`: the next row, how many matches there are, how many rows they have in all.
@@ -38,6 +43,9 @@ class WalkRows(NamedTuple):
     in_set: Any  # bool[sets, points]
     is_first: Any  # bool[rows]
     is_last: Any
+    open_end: Any  # bool: whether more rows will come behind the last one of each partition
+    starts: Any  # bool[rows] if they will, else empty: whether a match may begin at the row
+    waits: Any  # likewise; filled: whether what begins at the row depends on later rows
 
 
 class Walked(NamedTuple):
@@ -65,6 +73,9 @@ def walk(program: WalkProgram, rows: WalkRows, skip: int, state: Any, found: Wal
     """Finds the matches from row `state[ROW]` on, until all are found or there is no room for one more."""
     row = state[ROW]
     while row < len(rows.classes):
+        if rows.open_end and not rows.starts[at(row)]:
+            row += 1
+            continue
         point = 1 if rows.is_first[at(row)] else 0
         if not rows.in_set[at(rows.live[at(row)]), at(point)]:
             row += 1
@@ -73,8 +84,14 @@ def walk(program: WalkProgram, rows: WalkRows, skip: int, state: Any, found: Wal
         if state[MATCHES] >= len(found.start):
             return FULL
         end = _take(program, rows, point, row, found.steps, state[MATCHED])
-        if end < 0:
+        if end == _NO_ROOM:
             return FULL
+        if end == _UNDECIDED:
+            rows.waits[at(row)] = True
+            while not rows.is_last[at(row)]:
+                row += 1
+            row += 1
+            continue
         found.start[state[MATCHES]] = row
         begin, length = state[MATCHED], end - row
         state[MATCHES] += 1
@@ -95,10 +112,12 @@ def walk(program: WalkProgram, rows: WalkRows, skip: int, state: Any, found: Wal
 
 @inlined
 def _take(program: WalkProgram, rows: WalkRows, point: int, row: int, steps: Any, used: int) -> int:
-    """Writes the steps of the match that begins at the row, and gives the row behind it; -1 if there is no room."""
+    """Writes the steps of the match that begins at the row, and gives the row behind it, or why it does not."""
     begin = row
     while True:
         if row > begin and rows.is_last[at(row - 1)]:
+            if rows.open_end and program.places[at(program.first[at(point)])] != _ACCEPT:
+                return _UNDECIDED
             return row
         after = 0 if rows.is_last[at(row)] else rows.live[at(row + 1)]
         kind = rows.classes[at(row)]
@@ -114,7 +133,7 @@ def _take(program: WalkProgram, rows: WalkRows, point: int, row: int, steps: Any
         if taken == _ACCEPT:
             return row
         if used >= len(steps):
-            return -1
+            return _NO_ROOM
         steps[at(used)] = taken
         used += 1
         row += 1

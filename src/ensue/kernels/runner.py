@@ -50,7 +50,7 @@ from ensue.kernels.segments import FoldedEvents
 from ensue.kernels.select import CHOOSE, Choice
 from ensue.kernels.stepping import Batch, Partitions, Reporting, Rules, Stack, State
 from ensue.kernels.value_trees import DEEPEST, LEAST
-from ensue.kernels.window_segments import WindowSegments
+from ensue.kernels.window_segments import AllEvents, WindowSegments
 from ensue.language import ast
 from ensue.plan import Plan
 
@@ -115,15 +115,17 @@ class Reader:
         columns = self.columns.of(events, kept) if self._remembers else None
         return Batch(read_only(classes), read_only(keys), read_only(times), read_only(positions), base, columns, folded)
 
-    def _folded(self, events: EventStream, classes: Classes, keys: Positions | None) -> FoldedEvents | None:
+    def _folded(self, events: EventStream, classes: Classes, keys: Positions | None) -> AllEvents | None:
         """All events, as far as they are folded over windows."""
         if self.folded is None:
             return None
         new = self.classifier.words[len(self._begins) :]
-        self._begins = np.append(self._begins, [self._determinizer.begins(word) for word in new]).astype(np.bool_)
+        self._begins = np.append(self._begins, [self._determinizer.moves(0, word) for word in new]).astype(np.bool_)
         numbers, known = self.folded.of(events)
         partitions = _NOTHING if keys is None else keys
-        return FoldedEvents(read_only(numbers), read_only(known), read_only(partitions), self._begins[classes])
+        begins = self._begins[classes]
+        folded = FoldedEvents(read_only(numbers), read_only(known), read_only(partitions), begins)
+        return AllEvents(folded, self.folded.own(events))
 
     def read_again(self, most: int) -> tuple[Reader, Batch] | None:
         """The first of the events that were read last, by a reader of the plan with registers; None if it cannot."""
@@ -274,7 +276,7 @@ class Evaluator:
         if len(last.start):
             yield self._events_of(last)
         if self.windows is not None and self.windows.finish():
-            self.collect(batch.base + len(batch.folded.begins))
+            self.collect(batch.base + len(batch.folded.numbers.begins))
             self.windows.keep_begun(self.begun())
 
     def _events_of(self, piece: Piece) -> ComplexEvents:
@@ -496,8 +498,11 @@ def evaluator_of(
 ) -> Evaluator:
     """The evaluator for a plan; see `Evaluator`."""
     from ensue.kernels.clock_evaluator import ClockEvaluator
+    from ensue.kernels.counted_evaluator import CountedEvaluator
 
-    kind = ClockEvaluator if plan.on_one_clock else Evaluator
+    kind: type[Evaluator] = ClockEvaluator if plan.on_one_clock else Evaluator
+    if plan.spans is not None and plan.spans.count is not None:
+        kind = CountedEvaluator
     return kind(plan, tick, reader, share=share, shares=shares, configurations=configurations, delivery=delivery)
 
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from ensue.columns.conversions import as_floats
 from ensue.columns.evaluation import evaluated
+from ensue.columns.own_calls import values_for
 from ensue.columns.raw_arrays import array_of, missing, raw
 from ensue.data.events import EventStream, one_chunk
 from ensue.data.schema import Kind
@@ -25,9 +26,14 @@ _NO_FLOATS = (1 << 62, -1, 0)
 
 
 class FoldedColumns:
-    """The columns of numbers that are folded: each expression once, as integers, or as floats."""
+    """The columns of numbers that are folded: each expression once, as integers, or as floats.
 
-    def __init__(self, folded: Sequence[Folded]) -> None:
+    Beside them there are Python's values of each aggregate of the user's own.
+    """
+
+    def __init__(self, asked: Sequence[Folded]) -> None:
+        self._own = [f for f in asked if f.own is not None]
+        folded = [f for f in asked if f.own is None]
         self._wanted: dict[tuple[str, bool], ast.Expression] = {}
         self.types: list[pa.DataType] = []
         for f in folded:
@@ -46,8 +52,7 @@ class FoldedColumns:
         known = np.ones((len(self._wanted), count), dtype=np.bool_)
         self.types = []
         for n, ((_, floats), e) in enumerate(self._wanted.items()):
-            used = {name.name: one_chunk(events.table.column(name.name)) for name in ast.find(e, ast.Name)}
-            column = evaluated(e, used, count)
+            column = _evaluated(e, events)
             self.types.append(column.type)
             if pa.types.is_null(column.type):
                 known[n] = False
@@ -57,6 +62,15 @@ class FoldedColumns:
             if null is not None:
                 known[n] = ~null
         return numbers, known
+
+    def own(self, events: EventStream) -> list[list[Any]]:
+        """The values that each aggregate of the user's own takes."""
+        return [values_for(f.own, _evaluated(f.argument, events)) for f in self._own if f.own and f.argument]
+
+
+def _evaluated(e: ast.Expression, events: EventStream) -> pa.Array:
+    used = {name.name: one_chunk(events.table.column(name.name)) for name in ast.find(e, ast.Name)}
+    return evaluated(e, used, len(events))
 
 
 def _as_floats(f: Folded) -> bool:

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from ensue.kernels.runner import Runner
 
 
+_SEGMENT = "segment_"
+
+
 def save(runner: Runner) -> Parts:
     """The state between two batches, on memory of its own."""
     runner.drop_idle()
@@ -37,9 +40,6 @@ def save(runner: Runner) -> Parts:
         texts = reader.columns.texts
         stored = np.where(evaluator.arena.node[:used, EVENT, None] <= TREE, evaluator.arena.values[:used], 0)
         arrays |= {"values": stored, "text": texts.data, "text_end": texts.end}
-    if evaluator.windows is not None:
-        evaluator.windows.keep_begun(evaluator.begun())
-        arrays |= {f"segment_{name}": array for name, array in evaluator.windows.save().items()}
     for i, texts in enumerate(reader.keys.texts):
         arrays |= {f"text_{i}": texts.data, f"text_end_{i}": texts.end}
     for i, machine in enumerate(reader.classifier.machines):
@@ -53,6 +53,9 @@ def save(runner: Runner) -> Parts:
     }
     if look_back.tail is not None:
         parts["tail"] = look_back.tail
+    if evaluator.windows is not None:
+        evaluator.windows.keep_begun(evaluator.begun())
+        parts |= {f"{_SEGMENT}{name}": part for name, part in evaluator.windows.save().items()}
     return parts
 
 
@@ -74,8 +77,7 @@ def load(runner: Runner, parts: Parts) -> None:
     evaluator.arena = _arena(parts, evaluator.arena)
     evaluator.progress[stepping.RUNGS] = 0
     if evaluator.windows is not None:
-        start = "segment_"
-        evaluator.windows.load({n.removeprefix(start): part for n, part in parts.items() if n.startswith(start)})
+        evaluator.windows.load({n.removeprefix(_SEGMENT): part for n, part in parts.items() if n.startswith(_SEGMENT)})
     if evaluator.arena.values.shape[1] > 1:
         reader.columns.texts.use(parts["text"], parts["text_end"])
     for i, machine in enumerate(reader.classifier.machines):

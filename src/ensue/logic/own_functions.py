@@ -33,14 +33,7 @@ class OwnFunction(Own):
 
     def accepts(self, position: int, given: ValueType) -> bool:
         """Whether an argument may be of this type: a whole number is a float where one is wanted."""
-        wanted = self.takes[position]
-        if given.kind is Kind.NULL:
-            return True
-        if wanted.kind.nested or given.kind.nested:
-            return bool(wanted.arrow == given.arrow)
-        if wanted.kind is Kind.TIMESTAMP and given.kind is Kind.TIMESTAMP:
-            return (_zone(wanted) is None) == (_zone(given) is None)
-        return given.kind is wanted.kind or (wanted.kind is Kind.FLOAT and given.kind is Kind.INTEGER)
+        return accepts(self.takes[position], given)
 
     @abstractmethod
     def over(self, columns: Sequence[pa.Array]) -> pa.Array:
@@ -66,6 +59,17 @@ class OwnFunction(Own):
                 f"the function '{self.name}' gave {len(column):,} values for {rows:,} rows: it must give one for each"
             )
         return column
+
+
+def accepts(wanted: ValueType, given: ValueType) -> bool:
+    """Whether a value of one type is taken where another is wanted: a whole number is a float where one is."""
+    if given.kind is Kind.NULL:
+        return True
+    if wanted.kind.nested or given.kind.nested:
+        return bool(wanted.arrow == given.arrow)
+    if wanted.kind is Kind.TIMESTAMP and given.kind is Kind.TIMESTAMP:
+        return (_zone(wanted) is None) == (_zone(given) is None)
+    return given.kind is wanted.kind or (wanted.kind is Kind.FLOAT and given.kind is Kind.INTEGER)
 
 
 def _zone(type_: ValueType) -> str | None:

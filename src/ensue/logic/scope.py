@@ -13,6 +13,7 @@ from ensue.language import ast
 from ensue.language.position_logic import FromTo
 from ensue.language.printer import print_expression
 from ensue.logic.functions import AGGREGATES
+from ensue.logic.own_aggregates import OwnAggregate
 
 #: For each variable that a pattern binds: whether it is single there, which means that it stands for exactly one event.
 Bindings = Mapping[str, bool]
@@ -288,7 +289,7 @@ def without_aggregates(e: ast.Expression) -> ast.Expression:
 
 
 def is_aggregate(e: ast.Expression) -> bool:
-    return isinstance(e, ast.Call) and e.function in AGGREGATES
+    return isinstance(e, ast.Call) and (e.function in AGGREGATES or isinstance(e.own, OwnAggregate))
 
 
 def aggregates_of(e: ast.Expression) -> list[ast.Call]:

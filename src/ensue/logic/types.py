@@ -27,6 +27,7 @@ from ensue.language.printer import print_expression, print_name
 from ensue.logic.cast_types import can_be_cast, has_zone, instead_of_cast, type_of_cast
 from ensue.logic.functions import AGGREGATES, FUNCTIONS, OF_NUMBERS, SPECIAL, UNITS, common_type, finest_unit
 from ensue.logic.other_functions import INSTEAD
+from ensue.logic.own_aggregates import OwnAggregate
 from ensue.logic.own_functions import OwnFunction
 
 _LITERALS = {
@@ -268,6 +269,8 @@ class Typing:
             return self._aggregate(e)
         if isinstance(e.own, OwnFunction):
             return self._own_function(e, e.own)
+        if isinstance(e.own, OwnAggregate):
+            return self._own_aggregate(e, e.own)
         if e.function == "prev":
             return self.infer(e.arguments[0]) if e.arguments else None
         if e.function == "timestamp":
@@ -316,6 +319,22 @@ class Typing:
                 message = f"{e.function} takes a value of type {shown.arrow if of_one_kind else shown}"
                 self._refuse(argument, f"{message}, but {text} is of type {of}")
         return None if any(t is None for t in types) else function.result
+
+    def _own_aggregate(self, e: ast.Call, aggregate: OwnAggregate) -> ValueType | None:
+        if len(e.arguments) != 1:
+            self._refuse(e, f"{e.function} takes 1 argument, not {len(e.arguments)}")
+            return None
+        (argument,) = e.arguments
+        found = None if isinstance(argument, ast.Name) else self.infer(argument)
+        if found is None:
+            return None
+        if not aggregate.accepts(found):
+            text = print_expression(argument)
+            self._refuse(
+                argument, f"{e.function} takes a value of type {aggregate.takes}, but {text} is of type {found}"
+            )
+            return None
+        return aggregate.result
 
     def _case(self, e: ast.Case) -> ValueType | None:
         conditions, results = [c for c, _ in e.branches], [r for _, r in e.branches]

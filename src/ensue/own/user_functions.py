@@ -67,10 +67,10 @@ def function(
     if not callable(fn):
         raise TypeError(f"fn: a function of '{name}' is something to call, not {type(fn).__name__}")
     given = [takes] if isinstance(takes, str | type | pa.DataType) else list(takes)
-    types = [_type(t, "takes") for t in given]
+    types = [type_of(t, "takes") for t in given]
     if not types:
         raise ValueError(f"takes: the function '{name}' needs an argument, since it has a value for each row of it")
-    result = _type(returns, "returns")
+    result = type_of(returns, "returns")
     rest = (types, result, fn, takes_nulls, version)
     of_numba = hasattr(fn, "py_func")
     loop = of_numba if compiled is None else compiled
@@ -127,7 +127,8 @@ class CompiledFunction(ArrowFunction):
         return as_type(array_of(found, failed, self.result.arrow), self.returns.arrow)
 
 
-def _type(given: Type, argument: str) -> ValueType:
+def type_of(given: Type, argument: str) -> ValueType:
+    """The type that a user has written as the argument of this name."""
     arrow = given if isinstance(given, pa.DataType) else _TYPES.get(given.lower() if isinstance(given, str) else given)
     if arrow is None:
         names = [n for n in _TYPES if isinstance(n, str)]

@@ -7,7 +7,7 @@ are left out of the automaton, and what the query asks of the window is folded w
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -17,9 +17,11 @@ from ensue.data.schema import Kind, Schema
 from ensue.language import ast
 from ensue.language.printer import print_expression
 from ensue.logic.check import Checked
+from ensue.logic.own_aggregates import OwnAggregate
 from ensue.logic.scope import aggregates_of, without_aggregates
 from ensue.logic.types import Typing
 from ensue.logic.window import looks_back
+from ensue.plan.automaton_spec import NO_WINDOW
 from ensue.plan.plan import Plan
 from ensue.plan.spans import Folded, Spans
 
@@ -29,15 +31,19 @@ _FOLDED = ("count", "sum", "avg", "min", "max")
 _ORDERED = (Kind.BOOLEAN, Kind.INTEGER, Kind.FLOAT, Kind.TIMESTAMP, Kind.DURATION)
 
 
-def by_spans(plan: Plan, checked: Checked) -> Plan | None:
-    """The plan that finds the same windows by their ends; None where the query needs their events."""
+def by_spans(plan: Plan, checked: Checked, *, at_hand: bool = False) -> Plan | None:
+    """The plan that finds the same windows by their ends; None where the query needs their events.
+
+    With `at_hand`, all events will still be there in the end: then windows whose events are shown are found in this
+    way, too, if aggregates of them are judged first.
+    """
     marks = {t.marks for t in plan.automaton.transitions}
     plain = not (plan.automaton.registers or plan.absence) and plan.schema is not None
     # Equalities that became keys would part the events of a window otherwise than the query does.
     if len(marks) != 1 or not plain or plan.keys != tuple(k.attribute for k in checked.query.partition):
         return None
     names = next(iter(marks))
-    spans = _spans_of(next(iter(names)), plan, checked) if len(names) == 1 else None
+    spans = _spans_of(next(iter(names)), plan, checked, at_hand) if len(names) == 1 else None
     if spans is None:
         return None
     automaton = replace(
@@ -46,11 +52,34 @@ def by_spans(plan: Plan, checked: Checked) -> Plan | None:
     )
     # Of windows with one end, each holds the shorter ones: every selector chooses the longest, which starts first.
     chooses, judged = (s and ast.Selector.NEXT for s in (plan.chooses, plan.chooses_judged))
+    spans = replace(spans, count=_count(plan))
     return replace(plan, automaton=automaton, chooses=chooses, chooses_judged=judged, spans=spans)
 
 
-def _spans_of(variable: str, plan: Plan, checked: Checked) -> Spans | None:
-    asked = [*(o.expression for o in checked.outputs), *plan.related]
+def _count(plan: Plan) -> int | None:
+    """Of how many events all windows are, if a ring can count them; windows of one event need none."""
+    consumes = plan.consume is ast.Consume.ANY or (plan.consume is not ast.Consume.NONE and plan.related)
+    if plan.window != NO_WINDOW or consumes:
+        return None
+    state, guards = 0, []
+    while len(steps := plan.automaton.outgoing.get(state, [])) == 1 and state not in plan.automaton.finals:
+        guards.append(steps[0].guard)
+        state = steps[0].target
+    alike = len(guards) > 1 and len(set(guards[1:])) == 1
+    return len(guards) if alike and not steps and plan.automaton.finals == {state} else None
+
+
+def _spans_of(variable: str, plan: Plan, checked: Checked, at_hand: bool) -> Spans | None:
+    items = [o.expression for o in checked.outputs]
+    folded = _folded_of([*items, *plan.related], variable, plan.schema)
+    if folded is not None:
+        return Spans(variable, folded)
+    judged = _folded_of(plan.related, variable, plan.schema) if at_hand and plan.related else None
+    return None if judged is None else Spans(variable, judged, shown=True)
+
+
+def _folded_of(asked: Sequence[ast.Expression], variable: str, schema: Schema | None) -> tuple[Folded, ...] | None:
+    """What is folded for some expressions; None where one of them needs the events."""
     if any(isinstance(e, ast.Name) for e in asked):
         return None  # its events are shown
     if any(any(ast.find(without_aggregates(e), ast.Attribute)) for e in asked):
@@ -61,11 +90,11 @@ def _spans_of(variable: str, plan: Plan, checked: Checked) -> Spans | None:
         if looks_back(argument):
             return None
         if call.function not in OF_ENDS:
-            made = _folded(call, variable, plan.schema)
+            made = _folded(call, variable, schema)
             if made is None:
                 return None
             folded[made.text] = made
-    return Spans(variable, tuple(folded.values()))
+    return tuple(folded.values())
 
 
 def _aggregates(asked: Iterable[ast.Expression]) -> list[ast.Call]:
@@ -78,7 +107,10 @@ def _folded(call: ast.Call, variable: str, schema: Schema | None) -> Folded | No
     text = print_expression(call)
     if isinstance(argument, ast.Name):
         return Folded(text, "count", None, Kind.INTEGER)
+    own = call.own if isinstance(call.own, OwnAggregate) else None
     found, used = Typing(schema).infer(argument), _types(argument, schema)
+    if found is not None and own is not None:
+        return Folded(text, call.function, _of_event(argument, variable), found.kind, own)
     if found is None or call.function not in _FOLDED or any(map(pa.types.is_uint64, used)):
         return None  # integers in segments are of 64 bits with a sign
     if call.function in ("min", "max") and (found.kind not in _ORDERED or any(map(pa.types.is_decimal, used))):

@@ -47,6 +47,12 @@ class Choice:
         plan = None if self.plan is None else by_spans(self.plan, self.checked)
         return self if plan is None else replace(self, plan=plan)
 
+    @cached_property
+    def for_table(self) -> Choice:
+        """The same where all events are there in the end: windows whose events are shown may be found by their ends."""
+        plan = None if self.plan is None else by_spans(self.plan, self.checked, at_hand=True)
+        return self if plan is None else replace(self, plan=plan)
+
     @property
     def window(self) -> Window:
         """How far apart the ends of a match may be."""

@@ -42,7 +42,7 @@ def canonical_text(plan: Plan) -> str:
             "chooses": plan.chooses,
             "judged": [list(map(print_expression, plan.related)), sorted(plan.only_judged), plan.chooses_judged],
             "absence": None if plan.absence is None else _absence(plan.absence),
-            **({} if plan.spans is None else {"folded": [f.text for f in plan.spans.folded]}),
+            **({} if plan.spans is None else {"folded": [f.text for f in plan.spans.folded], "of": plan.spans.count}),
         }
     )
 

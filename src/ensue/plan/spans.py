@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ensue.data.schema import Kind
 from ensue.language import ast
+from ensue.logic.own_aggregates import OwnAggregate
 
 
 @dataclass(frozen=True)
@@ -16,6 +17,7 @@ class Folded:
     function: str
     argument: ast.Expression | None  # over bare names of attributes; None for `count(w)`
     kind: Kind  # of the argument
+    own: OwnAggregate | None = None  # an aggregate of the user's own
 
 
 @dataclass(frozen=True)
@@ -24,3 +26,8 @@ class Spans:
 
     variable: str
     folded: tuple[Folded, ...]
+    #: Of how many events every window is, where one condition says what may follow another event in it: a ring counts
+    #: them (`kernels/counted_windows.py`).
+    count: int | None = None
+    #: Whether rows show the events themselves, so that the windows that pass are written out in the end.
+    shown: bool = False

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from ensue.data.complex_events import Marks, Positions
-from ensue.data.partitions import Codes
+from ensue.data.budget import Budget, Large
+from ensue.data.complex_events import ComplexEvents, Marks, Piece, Positions
+from ensue.data.events import EventStream
+from ensue.data.partitions import Codes, partition_codes
 
 
 class Inside:
@@ -32,3 +36,15 @@ class Inside:
         offsets = np.concatenate([[0], np.cumsum(self._sizes)])
         places = np.repeat(self._first - offsets[:-1], self._sizes) + np.arange(offsets[-1])
         return Marks(offsets, self._order[places])
+
+
+def written_out(found: ComplexEvents, stream: EventStream, keys: Sequence[str], budget: Budget) -> ComplexEvents:
+    """The windows with a mark on each of their events, as they are where nothing found them by their ends."""
+    marks = frozenset({found.span or ""})
+    if marks not in found.sets:
+        return found
+    inside = Inside(partition_codes(stream, keys), found.start, found.end)
+    budget.check(Large.MATCHES, 2 * inside.nbytes, len(found))
+    events = inside.marks()
+    mark = np.full(len(events.positions), list(found.sets).index(marks), dtype=np.uint16)
+    return ComplexEvents((Piece(found.start, found.end, events.offsets, events.positions, mark),), found.sets)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
 
 from ensue.data.budget import Budget, Large
@@ -59,6 +60,7 @@ class RunningQuery:
         kept = self._look_back.kept(choice.attributes_kept) if matches else None
         self._kept = KeptEvents(None if kept is None else kept | hidden, tick, budget)
         self._quota = RowQuota.of(choice.checked.query)
+        self._begin: int | None = None
         self._unexpected = Unexpected(choice, tick, budget)
         self._made_by = choice.made_by(tick)
 
@@ -66,6 +68,10 @@ class RunningQuery:
     def open(self) -> int:
         """The number of nodes in the match structure, which holds the open partial matches."""
         return self._engine.open
+
+    def report_from(self, time: int) -> None:
+        """Leaves out what ends before this time: the earlier events are there for the matches that they begin."""
+        self._begin = time
 
     @property
     def full(self) -> bool:
@@ -147,6 +153,8 @@ class RunningQuery:
     def _reported(self, found: ComplexEvents) -> tuple[EventStream, ComplexEvents]:
         located, events = self._kept.located(found)
         reported = finished(located, self._choice, events, self._mode, self._budget)
+        if self._begin is not None:
+            reported = reported.in_order(np.flatnonzero(events.times[reported.end] >= self._begin))
         if self._quota is not None:
             reported = self._quota.take(reported, events)
         return events, reported

@@ -18,8 +18,9 @@ from ensue.kernels import row_walk
 from ensue.kernels.row_walk import Walked, WalkProgram, WalkRows
 from ensue.row_patterns.clause_ast import SkipTo
 from ensue.row_patterns.match_terms import CheckedClause
+from ensue.row_patterns.open_end import OpenEnd
 from ensue.row_patterns.ordered_rows import Integers, OrderedRows
-from ensue.row_patterns.ordered_search import OrderedSearch
+from ensue.row_patterns.ordered_search import OrderedSearch, Reach, Undecided
 from ensue.row_patterns.pattern_program import ACCEPT, BEHIND_STEP, Program, compile_pattern
 from ensue.row_patterns.row_conditions import DividedConditions, divide, truth_of_rows
 
@@ -74,31 +75,39 @@ class Plan:
         return not self.conditions.of_match and self.clause.within is None
 
 
-def find_matches(plan: Plan, rows: OrderedRows, budget: int) -> FoundMatches:
-    """All matches of the clause in the rows. `budget` is the most steps that the search takes from one row."""
-    classified = _Classified(plan, rows)
+def find_matches(plan: Plan, rows: OrderedRows, budget: int, open_end: OpenEnd | None = None) -> FoundMatches:
+    """All matches of the clause in the rows. `budget` is the most steps that the search takes from one row.
+
+    If more rows will come, they are those that no later row can change; `open_end` says which rows wait.
+    """
+    classified = _Classified(plan, rows, open_end)
     found = _walked(plan, classified) if plan.walks else _searched(plan, rows, classified, budget)
     partition = rows.partition_of(found.start)
     first = np.searchsorted(partition, partition)
-    return FoundMatches(found.start, found.offset, found.steps, np.arange(len(partition)) - first + 1, plan.program)
+    number = np.arange(len(partition)) - first + 1
+    if open_end is not None:
+        number += open_end.numbers[partition]
+    return FoundMatches(found.start, found.offset, found.steps, number, plan.program)
 
 
 class _Classified:
     """The class of each row, which says what conditions hold for it, and its set of points."""
 
-    def __init__(self, plan: Plan, rows: OrderedRows) -> None:
-        self.rows = rows
+    def __init__(self, plan: Plan, rows: OrderedRows, open_end: OpenEnd | None) -> None:
+        self.rows, self.open_end = rows, open_end
         self._program = plan.program
         truths = {v: truth_of_rows(p, v, rows) for v, p in plan.conditions.of_rows.items()}
         self.classes, self.holds = _classes(plan.clause.variables, truths, len(rows))
         self.is_first, self.is_last = rows.is_first, rows.is_last
+        if open_end is not None:
+            self.is_first, self.is_last = open_end.is_first, open_end.is_last
         self.live, self.in_set = self._live_sets()
 
     def _live_sets(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
         """The set of each row, and which points each set has. Set 0 is that behind the last row of a partition."""
         program = self._program
-        sets = [program.ends_at_end]
-        known = {program.ends_at_end.tobytes(): 0}
+        sets = [program.ends_at_end if self.open_end is None else program.may_end]
+        known = {sets[0].tobytes(): 0}
         next_set = np.full((16, len(self.holds)), -1, dtype=np.int32)
         live = np.zeros(len(self.rows), dtype=np.int32)
         row = len(self.rows) - 1
@@ -155,7 +164,10 @@ def _to_variable(plan: Plan) -> npt.NDArray[np.bool_]:
 def _walked(plan: Plan, given: _Classified) -> Walked:
     program = plan.program
     compiled = WalkProgram(program.first, program.places, program.variable, _to_variable(plan), given.holds)
-    rows = WalkRows(given.classes, given.live, given.in_set, given.is_first, given.is_last)
+    none = np.zeros(0, dtype=np.bool_)
+    starts, waits = (none, none) if given.open_end is None else (given.open_end.starts, given.open_end.waits)
+    ends = (given.is_first, given.is_last, given.open_end is not None, starts, waits)
+    rows = WalkRows(given.classes, given.live, given.in_set, *ends)
     state = np.zeros(3, dtype=np.int64)
     found = _room(1024, 4096)
     while True:
@@ -206,10 +218,20 @@ def _searched(plan: Plan, rows: OrderedRows, given: _Classified, budget: int) ->
     to_variable, skip = _to_variable(plan), plan.clause.skip.to
     start: list[int] = []
     offset, steps = [0], []
-    for begin, end in zip(rows.begins[:-1].tolist(), rows.begins[1:].tolist(), strict=True):
-        row, number = begin, 1
-        while row < end:
-            match = search.match_at(row, begin, end, number)
+    open_end = given.open_end
+    for p, (begin, end) in enumerate(zip(rows.begins[:-1].tolist(), rows.begins[1:].tolist(), strict=True)):
+        partition, row, number = Reach(end, end, given.is_first), begin, 1
+        if open_end is not None:
+            partition = Reach(int(open_end.edge[p]), end, given.is_first, True, open_end.passed)
+            number += int(open_end.numbers[p])
+        while row < partition.edge:
+            match = None
+            if open_end is None or open_end.starts[row]:
+                match = search.match_at(row, partition, number)
+            if isinstance(match, Undecided):
+                assert open_end is not None
+                open_end.waits[row] = True
+                break
             if match is None:
                 row += 1
                 continue

@@ -9,12 +9,11 @@ never a wrong match.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from ensue.errors import EngineError
 from ensue.row_patterns.match_terms import CheckedClause, Formula
@@ -22,11 +21,30 @@ from ensue.row_patterns.ordered_rows import OrderedRows
 from ensue.row_patterns.pattern_program import ACCEPT, AT_START, BEHIND_STEP, ELSEWHERE, Program
 from ensue.row_patterns.search_registers import Chains, Layout
 from ensue.row_patterns.search_values import SearchValues
+from ensue.row_patterns.time_of_rows import nanoseconds
 
 #: The most failures, and links of chains, that are remembered; more are forgotten, which costs time alone.
 _MOST_REMEMBERED = 1 << 20
 #: The class of each row, what holds for each class, the set of each row, the points of each set.
 Given = tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_], npt.NDArray[np.int32], npt.NDArray[np.bool_]]
+
+
+@dataclass(frozen=True)
+class Reach:
+    """A partition: its last row comes before `end`; from `edge` on, not all is known that conditions ask.
+
+    With `open_end` more rows will come, and none with a time up to `passed`, in nanoseconds.
+    """
+
+    edge: int
+    end: int
+    is_first: npt.NDArray[np.bool_]  # of all rows
+    open_end: bool = False
+    passed: int | None = None
+
+
+class Undecided:
+    """Whether there is a match, and which, depends on rows that will come."""
 
 
 class _Place:
@@ -59,16 +77,16 @@ class OrderedSearch:
         self._layout = Layout(program, conditions, clause.within is not None)
         self._values = SearchValues(self._layout.registers, program.variables, rows)
         self._within = clause.within
-        self._times = _nanoseconds(rows, clause) if clause.within is not None else None
+        self._times = nanoseconds(rows.column(clause.order[0].column)) if clause.within is not None else None
         self._next = [program.next_of(p).tolist() for p in range(program.points)]
         self._variable = program.variable.tolist()
         self._failed: set[Any] = set()
         self._chains = Chains()
         self._steps = 0
 
-    def match_at(self, start: int, begin: int, end: int, number: int) -> list[int] | None:
-        """The steps of the preferred match that begins at the row, in a partition from `begin` to `end`."""
-        point = AT_START if start == begin else ELSEWHERE
+    def match_at(self, start: int, partition: Reach, number: int) -> list[int] | Undecided | None:
+        """The steps of the preferred match that begins at the row."""
+        point, end = AT_START if partition.is_first[start] else ELSEWHERE, partition.edge
         if not self._in_set[self._live[start], point]:
             return None
         if len(self._failed) > _MOST_REMEMBERED or len(self._chains) > _MOST_REMEMBERED:
@@ -79,9 +97,17 @@ class OrderedSearch:
         places, steps = [first], list[int]()
         while places:
             place = places[-1]
-            if place.row == end:  # the sets say that the match may end here
-                return steps
-            taken = self._next_choice(place, start, end, number)
+            if place.row == end:
+                # Where no row follows, the sets say that the match may end here.
+                if not partition.open_end or place.choices[0] == ACCEPT:
+                    return steps
+                if not self._is_over(start, partition):
+                    return Undecided()
+                if ACCEPT in place.choices:
+                    return steps
+                taken = None
+            else:
+                taken = self._next_choice(place, start, partition, number)
             if taken is None:
                 self._failed.add(place.key)
                 places.pop()
@@ -107,9 +133,11 @@ class OrderedSearch:
         )
         return _Place(point, row, registers, key, self._next[point])
 
-    def _next_choice(self, place: _Place, start: int, end: int, number: int) -> tuple[int, _Place | None] | None:
+    def _next_choice(
+        self, place: _Place, start: int, partition: Reach, number: int
+    ) -> tuple[int, _Place | None] | None:
         """The next step that holds, with the place behind it; or ACCEPT; None if there is no further choice."""
-        row = place.row
+        row, end = place.row, partition.edge
         kind = self._classes[row]
         after = 0 if row + 1 == end else self._live[row + 1]
         while place.next < len(place.choices):
@@ -127,7 +155,7 @@ class OrderedSearch:
             if found.key in self._failed:
                 continue
             self._count(variable, start)
-            if all(self._values.is_true(part, registers, number, end) for part in self._conditions[variable]):
+            if all(self._values.is_true(part, registers, number, partition.end) for part in self._conditions[variable]):
                 return step, found
         return None
 
@@ -143,6 +171,15 @@ class OrderedSearch:
             "  hint: make the variables exclude each other, bound the quantifiers, or set budget= higher (0: no bound)"
         )
 
+    def _is_over(self, start: int, partition: Reach) -> bool:
+        """Whether all later rows come too late for a match that begins at the row."""
+        if self._times is None or partition.passed is None:
+            return False
+        if partition.edge < partition.end:
+            return not self._is_within(start, partition.edge)
+        assert self._within is not None
+        return partition.passed - int(self._times[0][start]) >= self._within
+
     def _is_within(self, start: int, row: int) -> bool:
         assert self._times is not None
         assert self._within is not None
@@ -153,14 +190,3 @@ class OrderedSearch:
 def _identity(value: Any) -> Any:
     """What tells the contents of registers apart: rows as they are, chains by their number."""
     return value if value is None or isinstance(value, tuple) else value.number
-
-
-def _nanoseconds(rows: OrderedRows, clause: CheckedClause) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
-    """The time of each row, and where it is NULL."""
-    column = rows.column(clause.order[0].column)
-    unit = "s" if pa.types.is_date32(column.type) else "ms" if pa.types.is_date64(column.type) else column.type.unit
-    times = column.cast(pa.timestamp(unit, getattr(column.type, "tz", None)))
-    factor = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}[unit]
-    null = pc.is_null(times).to_numpy(zero_copy_only=False)
-    ticks = times.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
-    return (ticks.astype(object) * factor if abs(ticks).max(initial=0) > 2**62 // factor else ticks * factor), null

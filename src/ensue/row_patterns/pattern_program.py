@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import count, permutations
 from math import factorial
 
@@ -58,6 +59,19 @@ class Program:
     @property
     def points(self) -> int:
         return len(self.first) - 1
+
+    @cached_property
+    def may_end(self) -> npt.NDArray[np.bool_]:
+        """The points from which a match may end if all kinds of rows may follow."""
+        steps = self.places >= 0
+        found: npt.NDArray[np.bool_] = np.zeros(self.points, dtype=np.bool_)
+        while True:
+            ways = self.places == ACCEPT
+            ways[steps] = found[self.places[steps] + BEHIND_STEP]
+            more = np.logical_or.reduceat(ways, self.first[:-1])
+            if (more == found).all():
+                return found
+            found = more
 
     def next_of(self, point: int) -> npt.NDArray[np.int32]:
         return self.places[self.first[point] : self.first[point + 1]]

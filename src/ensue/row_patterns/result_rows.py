@@ -25,13 +25,15 @@ def recognize_rows(plan: Plan, table: pa.Table, budget: int = BUDGET) -> pa.Tabl
     return rows_of(plan.clause, rows, find_matches(plan, rows, budget))
 
 
-def rows_of(clause: CheckedClause, rows: OrderedRows, found: FoundMatches) -> pa.Table:
-    """The rows that show the matches."""
+def rows_of(
+    clause: CheckedClause, rows: OrderedRows, found: FoundMatches, unmatched: Integers | None = None
+) -> pa.Table:
+    """The rows that show the matches, and those of no match if they are shown: the `unmatched`, by default all."""
     views, row = _views(clause, found)
     measures = Measures(rows, found, views)
     values = {m.name: measures.value(m.formula) for m in clause.measures}
     if clause.rows is RowsPerMatch.WITH_UNMATCHED:
-        others = np.flatnonzero(~_covered(found, len(rows)))
+        others = np.flatnonzero(~covered(found, len(rows))) if unmatched is None else unmatched
         began = np.concatenate([found.start[views.match], others])
         order = np.argsort(began, kind="stable")
         row = np.concatenate([row, others])[order]
@@ -62,13 +64,13 @@ def _views(clause: CheckedClause, found: FoundMatches) -> tuple[Views, Integers]
     return Views(match, current), found.start[match] + place
 
 
-def _covered(found: FoundMatches, size: int) -> npt.NDArray[np.bool_]:
+def covered(found: FoundMatches, size: int) -> npt.NDArray[np.bool_]:
     """Whether each row is in a match, or is the row at which an empty one begins."""
     change = np.zeros(size + 1, dtype=np.int64)
     np.add.at(change, found.start, 1)
     np.add.at(change, found.start + np.maximum(found.lengths, 1), -1)
-    covered: npt.NDArray[np.bool_] = np.cumsum(change)[:size] > 0
-    return covered
+    inside: npt.NDArray[np.bool_] = np.cumsum(change)[:size] > 0
+    return inside
 
 
 def _with_nulls(column: pa.Array, count: int) -> pa.Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
 
 import pyarrow as pa
 
@@ -12,6 +12,7 @@ from ensue.data.budget import Budget
 from ensue.data.sources import is_spark, read_schema, read_table
 from ensue.errors import EngineError, Problem, ProblemKind, QueryError
 from ensue.language import ast
+from ensue.language.parser import decode
 from ensue.results.matches import SHOWN, Rows, count_of
 from ensue.row_patterns import clause_ast as rows
 from ensue.row_patterns.explaining import explain_clause
@@ -22,6 +23,16 @@ from ensue.row_patterns.reference.recognizing import recognize
 from ensue.row_patterns.result_rows import BUDGET, recognize_rows
 from ensue.row_patterns.select_reader import parse_select
 from ensue.row_patterns.select_rows import Selecting
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class SparkTable(Protocol):
+    """The attribute that distinguishes a Spark DataFrame, so that type checkers do not need pyspark installed."""
+
+    @property
+    def isStreaming(self) -> bool: ...
 
 
 class SqlRows(Rows):
@@ -45,6 +56,22 @@ class SqlRows(Rows):
         return count_of(len(self), "row", "rows")
 
 
+@overload
+def sql(
+    text: str | bytes,
+    tables: Mapping[str, SparkTable] | None = None,
+    *,
+    engine: Literal["auto"] = "auto",
+    budget: int = BUDGET,
+    memory: str | int | None = None,
+    buckets: int | None = None,
+    alone: bool = False,
+    name: str = "ensue",
+    **named: SparkTable,
+) -> DataFrame: ...
+
+
+@overload
 def sql(
     text: str | bytes,
     tables: Mapping[str, Any] | None = None,
@@ -52,13 +79,32 @@ def sql(
     engine: str = "auto",
     budget: int = BUDGET,
     **named: Any,
-) -> SqlRows:
+) -> SqlRows: ...
+
+
+def sql(
+    text: str | bytes,
+    tables: Mapping[str, Any] | None = None,
+    *,
+    engine: str = "auto",
+    budget: int = BUDGET,
+    memory: str | int | None = None,
+    buckets: int | None = None,
+    alone: bool = False,
+    name: str = "ensue",
+    **named: Any,
+) -> SqlRows | DataFrame:
     """Returns the rows of a query with MATCH_RECOGNIZE, over the tables that are given by name.
 
     A table is whatever `ensue.match` takes: an Arrow table or reader, a pandas or polars frame, a list of dicts, a path
     to Parquet, CSV or JSON lines. `tables` is a mapping for names that are
     no Python names. `budget` is the most steps that the search for one match may take, 0 for no bound: past it comes an
     EngineError that names the condition and the row. `engine` is "auto" or "reference".
+
+    With a Spark DataFrame among the tables, the result is a lazy DataFrame, and the text around the clause is Spark's
+    SQL. `memory`, such as "512 MB", is then what each task may take. Over a stream, `alone` says that nothing else in
+    it has a watermark, so rows need not wait for the next micro-batch; `buckets` are the values in the state store;
+    `name` is the prefix of the metrics.
 
     >>> rows = [{"day": day, "price": price} for day, price in enumerate([90, 80, 85, 90, 70])]
     >>> sql('''
@@ -74,9 +120,17 @@ def sql(
     1 row
     """
     given = _named_tables(tables, named)
-    written, select = _parsed(text)
     if any(map(is_spark, given.values())):
-        raise EngineError(_NOT_ON_SPARK)
+        if engine != "auto":
+            raise EngineError(f"engine='{engine}' is for tables in memory and files: Spark has its own")
+        from ensue.spark.recognize.clause_job import SparkOptions
+        from ensue.spark.recognize.sql_on_spark import sql_on_spark
+
+        options = SparkOptions(budget, memory, buckets, alone, name)
+        return sql_on_spark(decode(text), {**(tables or {}), **named}, options)
+    if memory is not None or buckets is not None or alone or name != "ensue":
+        raise TypeError("memory, buckets, alone and name are for Spark DataFrames only")
+    written, select = _parsed(text)
     evaluate = _recognizing(engine, budget)
     # Over no rows first: whatever is wrong with the text is said before any data is read.
     Selecting(written, {n: _empty(t) for n, t in given.items()}, evaluate).select(select)
@@ -103,9 +157,11 @@ def explain_sql(text: str | bytes, tables: Mapping[str, Any] | None = None, **na
         return recognize_rows(plan, table.slice(0, 0))
 
     given = _named_tables(tables, named)
-    written, select = _parsed(text)
     if any(map(is_spark, given.values())):
-        raise EngineError(_NOT_ON_SPARK)
+        from ensue.spark.recognize.explain_on_spark import explain_on_spark
+
+        return explain_on_spark(decode(text), {**(tables or {}), **named})
+    written, select = _parsed(text)
     Selecting(written, {n: _empty(t) for n, t in given.items()}, explained).select(select)
     return "\n".join(said)
 
@@ -139,9 +195,6 @@ def _recognizing(engine: str, budget: int) -> Recognize:
     if engine == "reference":
         return recognize
     return lambda clause, table: recognize_rows(Plan.of(clause), table, budget)
-
-
-_NOT_ON_SPARK = "ensue.sql takes tables in memory and files, no Spark DataFrames yet: give it frame.toArrow()"
 
 
 # ---------------------------------------------------------------- tables

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -22,7 +24,7 @@ from ensue.spark.recipe import SLICE, TIE, TIME, Recipe, in_order, travelling_na
 #: A row's place in its DataFrame, which orders events of equal time.
 _CAME = "__ensue_came"
 #: The number of events that are evaluated at a time.
-_STEP = 1 << 18
+STEP = 1 << 18
 
 
 def run_batch(travelling: DataFrame, layout: Layout, recipe: Recipe, result: T.StructType) -> DataFrame:
@@ -63,7 +65,7 @@ class EvaluateSlices:
             self.by_slice.evaluated,
             stream,
             threads=1,
-            batch=_STEP,
+            batch=STEP,
             given=self.by_slice.given,
             budget=budget,
             passing=True,
@@ -89,12 +91,21 @@ class EvaluateSorted:
 
     def __call__(self, batches: Batches) -> Batches:
         budget = self.recipe.budget()
-        running = self.recipe.running_once(budget)
         with budget.explaining_memory_errors():
-            for table in gathered(batches, _STEP):
-                if running.full:
-                    continue  # Spark wants all of its rows to be read
-                for rows in running.tables(self.recipe.stream(table)):
-                    yield from handed_back(self.recipe.rows(rows))
-            for rows in running.finish() if self.recipe.closed else ():
-                yield from handed_back(self.recipe.rows(rows))
+            yield from evaluated(gathered(batches, STEP), self.recipe, budget)
+            for _ in batches:  # Spark wants all of its rows to be read, also those behind the last row of a LIMIT
+                pass
+
+
+def evaluated(tables: Iterable[pa.Table], recipe: Recipe, budget: Budget, begin: int | None = None) -> Batches:
+    """The rows of matches of events in order; with `begin`, only of those that do not end before it."""
+    running = recipe.running_once(budget)
+    if begin is not None:
+        running.report_from(begin)
+    for table in tables:
+        for rows in running.tables(recipe.stream(table)):
+            yield from handed_back(recipe.rows(rows))
+        if running.full:
+            return
+    for rows in running.finish() if recipe.closed else ():
+        yield from handed_back(recipe.rows(rows))

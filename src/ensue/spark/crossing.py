@@ -23,7 +23,7 @@ _HALF = 32
 def compacted(travelling: DataFrame) -> DataFrame:
     """The travelling columns in the form in which they cross to Python."""
     frame = travelling
-    if isinstance(frame.schema[TIME].dataType, T.TimestampType):
+    if TIME in frame.columns and isinstance(frame.schema[TIME].dataType, T.TimestampType):
         frame = frame.withColumn(_MICROS, F.unix_micros(TIME)).drop(TIME)
     narrow = WORD in frame.columns and isinstance(frame.schema[WORD].dataType, T.ShortType | T.IntegerType)
     if narrow and HASH in frame.columns:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark import cloudpickle
 from pyspark.sql import Row
@@ -18,13 +18,22 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 if TYPE_CHECKING:
     from ensue.spark.streaming import BucketProcessor
 
-#: Given as a type, because PySpark would ask Spark to parse a schema that is a string, for every task.
+#: Given as types, because PySpark would ask Spark to parse a schema that is a string, for every task.
 _STATE = T.StructType([T.StructField("state", T.BinaryType())])
+#: The counts of a bucket that are the same while it has nothing to do.
+KEPT_COUNTS = ("waiting", "open", "open_windows", "state_bytes")
+_COUNTS = T.StructType([T.StructField(name, T.LongType()) for name in (*KEPT_COUNTS, "timer")])
 
 
-def bucket_state(handle: StatefulProcessorHandle) -> ValueState:
-    """The value in Spark's state store that holds the state of a bucket."""
-    return handle.getValueState("bucket", _STATE)
+class BucketValues(NamedTuple):
+    """What Spark's state store has of a bucket: its state, and a few numbers that tell of it without reading it."""
+
+    state: ValueState
+    counts: ValueState
+
+    @classmethod
+    def of(cls, handle: StatefulProcessorHandle) -> BucketValues:
+        return cls(handle.getValueState("bucket", _STATE), handle.getValueState("counts", _COUNTS))
 
 
 class Deferred(StatefulProcessor):
@@ -41,7 +50,7 @@ class Deferred(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
-        self._state = bucket_state(handle)
+        self._values = BucketValues.of(handle)
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
         return self._processor.handleInputRows(key, rows, timerValues)
@@ -57,5 +66,5 @@ class Deferred(StatefulProcessor):
     def _processor(self) -> BucketProcessor:
         if self._loaded is None:
             self._loaded = pickle.loads(self._bytes)
-            self._loaded.attach(self._handle, self._state)
+            self._loaded.attach(self._handle, self._values)
         return self._loaded

@@ -14,6 +14,7 @@ from ensue.language import ast
 from ensue.language.printer import print_sort_key
 from ensue.logic.partition_keys import column_shown
 from ensue.spark.frames import Frames
+from ensue.spark.read_by_tasks import ReadByTasks
 from ensue.spark.run import Job, OfStream, prepare, run
 
 
@@ -27,7 +28,7 @@ def explain_on_spark(
     **spark: Any,
 ) -> str:
     """The text of `explain`, followed by what Spark does for the query over these events."""
-    job = prepare(query, text, events, **reading)
+    job = prepare(query, text, events, changing=spark.get("changing"), **reading)
     options: dict[str, Any] = {name: spark.pop(name) for name in ("memory", "closed") if name in spark}
     matches = run(query, text, events, of_stream=OfStream(**spark), **options, **reading)
     more = {"spark": describe(job), "spark's plan": spark_plan(matches)}
@@ -37,11 +38,10 @@ def explain_on_spark(
 def describe(job: Job) -> list[str]:
     """One line for each decision."""
     down = job.pushdown
-    lines = [
-        f"runs          {'stream' if job.events.streaming else 'batch'}",
-        f"shared out    {_shared_out(job)}",
-        f"in the JVM    {', '.join(map(str, down.bits)) or 'no condition'}",
-    ]
+    lines = [f"runs          {'stream' if job.events.streaming else 'batch'}", f"shared out    {_shared_out(job)}"]
+    if not job.events.streaming:
+        lines.append(f"read by       {_read_by(job)}")
+    lines.append(f"in the JVM    {', '.join(map(str, down.bits)) or 'no condition'}")
     if down.local:
         lines.append(f"in Python     {', '.join(map(str, down.local))}")
     if job.choice.plan is None:
@@ -49,10 +49,15 @@ def describe(job: Job) -> list[str]:
     lines.append(f"events        {down.kept}")
     carried = ", ".join(map(column_shown, job.attributes)) or "none but the time"
     lines.append(f"columns       {carried}")
-    lines += _rows(job.choice.checked.query)
     if down.relevant is None and down.markable is not None:
         lines.append("              NULL in events that no match shows")
-    return lines
+    return lines + _rows(job.choice.checked.query)
+
+
+def _read_by(job: Job) -> str:
+    if isinstance(job.files, ReadByTasks):
+        return f"the tasks themselves, from {job.files}"
+    return f"Spark: {job.files}"
 
 
 def _rows(query: ast.Query) -> list[str]:
@@ -64,6 +69,9 @@ def _rows(query: ast.Query) -> list[str]:
 
 
 def _shared_out(job: Job) -> str:
+    if isinstance(job.files, ReadByTasks) and job.layout.slices is not None:
+        tasks = len(job.files.stretches)
+        return f"by time, in {tasks} stretches" if tasks > 1 else "one task for all: there are few events"
     if not job.events.streaming:
         return str(job.layout)
     if not job.layout.keys:

@@ -95,7 +95,8 @@ def _batch_of(blobs: Iterable[_Blob]) -> pa.RecordBatch:
 class Packer:
     """`mapInArrow` function: packs rows into blobs. An event near the end of a slice also goes into the next one.
 
-    With `of_stream`, one task also sends a blob without rows, to the bucket that knows what the checkpoint is for.
+    With `of_stream`, one task also sends a row without a blob to each bucket, which tells of itself, and to the one
+    that knows what the checkpoint is for.
     """
 
     buckets: BucketCount
@@ -109,7 +110,7 @@ class Packer:
         task = context.partitionId() if context else 0
         place, buckets_in_all = task << 32, self.buckets.in_task()
         if self.of_stream and task == 0:
-            yield _batch_of([_Blob(IDENTITY, place, None)])
+            yield _batch_of([_Blob(key, place, None) for key in (IDENTITY, *map(bucket_key, range(buckets_in_all)))])
         for table in gathered(batches):
             yield from _in_batches(self._blobs(table, place, buckets_in_all))
             place += 1

@@ -6,7 +6,7 @@ predicates, over columns that are then sent to it; the result is the same wherev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 
@@ -85,6 +85,13 @@ def push_down(plan: Plan, events: EventFrame, schema: Schema, *, items_look_back
     )
 
 
+def nothing_pushed_down(plan: Plan, *, items_look_back: bool) -> Pushdown:
+    """For events that do not come from the JVM: Python evaluates all predicates."""
+    local = tuple(_all_predicates(plan))
+    guards = _known(_relevant(plan), local) if _may_prune(plan) and not items_look_back else None
+    return Pushdown({}, None, guards, None, None, local, plan.remembered)
+
+
 def _all_predicates(plan: Plan) -> list[Predicate]:
     """The predicates of the plan, and of the machines that track earlier events."""
     found = [*plan.predicates, *(p for m in plan.machines for p in m.predicates)]
@@ -140,8 +147,8 @@ def _opposites(guards: list[Guard]) -> list[Guard] | None:
     return [frozenset({(p, not positive)}) for p, positive in guards[0]]
 
 
-def _known(guards: list[Guard] | None, conditions: dict[Predicate, Column]) -> list[Guard] | None:
-    """The guards without the predicates that the JVM cannot evaluate, as these may hold. None means every event."""
+def _known(guards: list[Guard] | None, conditions: Collection[Predicate]) -> list[Guard] | None:
+    """The guards without the predicates that are not evaluated, as these may hold. None means every event."""
     if guards is None:
         return None
     known = [frozenset((p, positive) for p, positive in g if p in conditions) for g in guards]

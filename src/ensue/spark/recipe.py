@@ -88,6 +88,11 @@ class Recipe:
         """The longest time that a match may take, in steps of the events' times; None if it has no bound."""
         return self.choice.window.ticks(self.tick)
 
+    @property
+    def expires_after(self) -> int | None:
+        """The window, after which open partial matches have expired; the reference keeps all events."""
+        return None if self.choice.plan is None else self.window
+
     def budget(self) -> Budget:
         """What a task may take."""
         return self.memory.budget(advice_for(self.choice.checked.query, on_spark=True))

@@ -14,9 +14,11 @@ from pyspark.sql import types as T
 
 from ensue import pipeline
 from ensue.columns.key_columns import with_keys
+from ensue.corrections.change_rows import check_names, no_changes
+from ensue.corrections.live_options import LiveOptions
 from ensue.data.complex_events import ComplexEvents
 from ensue.data.events import EventStream
-from ensue.data.reading import Reading
+from ensue.data.reading import Reading, check_column
 from ensue.engines.item_lookback import ItemLookBack
 from ensue.errors import DataError, EngineError
 from ensue.language import ast
@@ -32,15 +34,19 @@ from ensue.plan.mode import Mode
 from ensue.results.detections import shown
 from ensue.spark.admission import refuse_growing_state
 from ensue.spark.batch import run_batch
+from ensue.spark.batch_from_files import run_on_files
 from ensue.spark.bucket_count import BucketCount
 from ensue.spark.chaining import check_name, is_behind_operator, with_event_time
 from ensue.spark.computed_keys import column_of, with_key_columns
 from ensue.spark.frames import EventFrame, Frames, as_schema, check_stream, final_after, read_frames
 from ensue.spark.layout import Layout, batch_layout
 from ensue.spark.plain_columns import quoted
+from ensue.spark.plain_scan import LeftToSpark
 from ensue.spark.prerequisites import prepare_session
-from ensue.spark.pushdown import Pushdown, push_down
+from ensue.spark.pushdown import Pushdown, nothing_pushed_down, push_down
+from ensue.spark.read_by_tasks import ReadByTasks, read_by_tasks
 from ensue.spark.recipe import HASH, TIE, TIME, TYPE, WORD, Recipe, travelling_name
+from ensue.spark.revised_bucket import DOES, Disorder
 from ensue.spark.row_sorting import sorted_rows, with_sorting_columns
 from ensue.spark.session_zone import session_zone
 from ensue.spark.streaming import BucketProcessor, run_late, run_streaming
@@ -59,6 +65,7 @@ class OfStream(NamedTuple):
     alone: bool = False
     buckets: int | None = None
     name: str = "ensue"
+    changing: LiveOptions | None = None  # how events may change, and when matches are told
 
 
 _AS_USUAL = OfStream()
@@ -79,7 +86,10 @@ def run(
 
     In the mode UNION, one row for each end, with the events that took part in its matches.
     """
-    job = prepare(query, text, events, mode, **reading)
+    changing = of_stream.changing
+    if changing is not None:
+        changing.check()
+    job = prepare(query, text, events, mode, changing, **reading)
     if mode is Mode.UNION and (query.order or (query.limit is not None and query.per is not ast.Per.END)):
         raise EngineError(
             "detect on Spark tells of all matches of an end: leave ORDER BY out, and LIMIT without PER END"
@@ -93,8 +103,14 @@ def run(
         )
     recipe = replace(job.recipe, memory=memory_of_tasks(job.events.frame.sparkSession, memory), closed=closed)
     if not job.events.streaming:
-        return sorted_rows(run_batch(job.travelling, job.layout, recipe, job.result), job.choice.checked)
-    check_rows_of_stream(query, text)
+        if changing is not None:
+            raise EngineError(
+                "disorder=, slack=, id= and changes= are for streams: the events of a finite DataFrame are all there"
+            )
+        return sorted_rows(_rows_of_batch(job, recipe), job.choice.checked)
+    check_rows_of_stream(query, text, revised=job.revised)
+    if changing is not None and of_stream.alone:
+        raise EngineError("alone=True lets matches wait less: with disorder= or changes=, leave it out")
     if not of_stream.unbounded and not job.bounded:
         refuse_growing_state(job.choice)
     frame = job.events.frame
@@ -102,9 +118,19 @@ def run(
     behind_operator = is_behind_operator(frame, job.events.time)
     after = final_after(job.events) if of_stream.alone else None
     processor = BucketProcessor(
-        recipe, BucketCount.of(frame, of_stream.buckets), after, behind_operator=behind_operator
+        recipe,
+        BucketCount.of(frame, of_stream.buckets),
+        after,
+        behind_operator=behind_operator,
+        disorder=job.disorder,
     )
     return run_streaming(job.streamed, processor, job.result, name=of_stream.name)
+
+
+def _rows_of_batch(job: Job, recipe: Recipe) -> DataFrame:
+    if isinstance(job.files, ReadByTasks):
+        return run_on_files(job.events.frame.sparkSession, job.files, recipe, job.result)
+    return run_batch(job.travelling, job.layout, recipe, job.result)
 
 
 def late_events(query: ast.Query, text: str, events: Frames, **reading: Unpack[Reading]) -> DataFrame:
@@ -131,6 +157,23 @@ class Job:
     attributes: list[str]  # the user's columns that are sent to Python
     zone: str  # in which the query sees times
     mode: Mode
+    changing: LiveOptions | None = None
+    files: ReadByTasks | str = ""  # how the tasks of a batch read files themselves, or why Spark reads them
+
+    @property
+    def revised(self) -> bool:
+        """Whether matches are told before the watermark has passed them."""
+        return self.changing is not None and self.changing.disorder == "revise"
+
+    @property
+    def disorder(self) -> Disorder | None:
+        """What the buckets of the stream need to know of that."""
+        options = self.changing
+        if options is None:
+            return None
+        slack = (options.ticks("slack", self.events.tick) or 0) if self.revised else None
+        delays = tuple(sorted(options.delays_in_ticks(self.events.tick).items()))
+        return Disorder(slack, options.id, options.changes is not None, self.events.tiebreak, delays)
 
     @property
     def bounded(self) -> bool:
@@ -148,7 +191,11 @@ class Job:
         checked = self.choice.checked
         look_back = ItemLookBack(checked if self.mode is Mode.ENUMERATE else replace(checked, outputs=()))
         matches = shown(self.mode, look_back.checked, look_back.extended(nothing), ComplexEvents.of(()))
-        schema = spark_schema(next(matches.tables()).schema)
+        rows = next(matches.tables())
+        if self.revised:
+            check_names(rows.column_names)
+            rows = no_changes(rows)
+        schema = spark_schema(rows.schema)
         if not self.events.streaming:
             return schema
         return with_event_time(schema, told_later=deadline_of(self.choice.checked.query.pattern) is not None)
@@ -200,14 +247,18 @@ class Job:
         # A query with CONSUME BY ANY is not shared out by its keys, and yet matches depend on them.
         down, keys = self.pushdown, {*self.layout.keys, *self.choice.keys}
         columns = [time.alias(TIME)]
+        # Of an event that can only be skipped, no attribute is needed, unless all of them identify it.
+        markable = down.markable if down.relevant is None and self.changing is None else None
         for a in self.attributes:
             column = column_of(a)
-            if down.relevant is None and down.markable is not None and a not in keys | down.local_attributes:
-                column = F.when(down.markable, column)
+            if markable is not None and a not in keys | down.local_attributes:
+                column = F.when(markable, column)
             columns.append(column.alias(travelling_name(a)))
         if down.word is not None:
             columns.append(down.word.alias(WORD))
-        if down.needs_type or down is _NOTHING:
+        if self.changing is not None and self.changing.changes is not None:
+            columns.append(F.col(quoted(self.changing.changes)).alias(DOES))
+        if down.needs_type or down is _NOTHING or self.changing is not None:
             columns.append(self.events.type_column.alias(TYPE))
         if self.events.tiebreak is not None:
             columns.append(F.col(quoted(self.events.tiebreak)).alias(TIE))
@@ -217,12 +268,20 @@ class Job:
 
 
 def prepare(
-    query: ast.Query, text: str, events: Frames, mode: Mode = Mode.ENUMERATE, **reading: Unpack[Reading]
+    query: ast.Query,
+    text: str,
+    events: Frames,
+    mode: Mode = Mode.ENUMERATE,
+    changing: LiveOptions | None = None,
+    **reading: Unpack[Reading],
 ) -> Job:
     """Makes all decisions, and raises all errors that can be found before a job runs."""
     check(query, text)
     matches = mode is Mode.ENUMERATE  # what shows whole events needs all columns
-    frames = read_frames(events, query.streams, attributes_used(query) if matches else None, **reading)
+    used = attributes_used(query) if matches else None
+    if changing is not None and used is not None:
+        used = used.union(changing.id or (), filter(None, [changing.changes]))
+    frames = read_frames(events, query.streams, used, **reading)
     if frames.streaming:
         check_stream(frames)
     # Spark SQL shows times in the session's zone; nothing else may depend on it, so that it can change.
@@ -236,13 +295,30 @@ def prepare(
         # The rows of a partition are counted in one place, so keys from equalities must not divide it.
         choice = pipeline.prepare(query, text, schema, frames.tick, reading, tying=False)
     choice = with_sorting_columns(choice)
+    layout, looking_back = batch_layout(choice, frames.tick), matches and looks_back(*(query.items or ()))
+    files: ReadByTasks | str = "" if frames.streaming else _by_tasks(frames, choice, layout, mode, looking_back)
     pushdown = _NOTHING
     plan = _pushed_down(choice, frames)
-    if plan is not None:
-        pushdown = push_down(plan, frames, schema, items_look_back=matches and looks_back(*(query.items or ())))
-    attributes = _travelling(choice, pushdown, frames, mode)
+    if plan is not None and isinstance(files, ReadByTasks):
+        pushdown = nothing_pushed_down(plan, items_look_back=looking_back)
+    elif plan is not None:
+        pushdown = push_down(plan, frames, schema, items_look_back=looking_back)
+    attributes = _travelling(choice, pushdown, frames, mode, changing)
     frames = with_key_columns(frames, query, schema, zone)
-    return Job(frames, choice, pushdown, batch_layout(choice, frames.tick), attributes, zone, mode)
+    return Job(frames, choice, pushdown, layout, attributes, zone, mode, changing, files)
+
+
+def _by_tasks(events: EventFrame, choice: Choice, layout: Layout, mode: Mode, looking_back: bool) -> ReadByTasks | str:
+    """How the tasks read the files of the events themselves, or why they do not."""
+    if choice.plan is None:
+        return "the reference evaluates the query"
+    pushdown = _NOTHING
+    if _pushed_down(choice, events) is not None:
+        pushdown = nothing_pushed_down(choice.plan, items_look_back=looking_back)
+    try:
+        return read_by_tasks(events, pushdown, layout, _travelling(choice, pushdown, events, mode, None))
+    except LeftToSpark as e:
+        return str(e)
 
 
 def _pushed_down(choice: Choice, frames: EventFrame) -> Plan | None:
@@ -254,9 +330,18 @@ def _pushed_down(choice: Choice, frames: EventFrame) -> Plan | None:
     return None if choice.plan is None or choice.plan.absence is not None or watched else choice.plan
 
 
-def _travelling(choice: Choice, pushdown: Pushdown, events: EventFrame, mode: Mode) -> list[str]:
+def _travelling(
+    choice: Choice, pushdown: Pushdown, events: EventFrame, mode: Mode, changing: LiveOptions | None
+) -> list[str]:
     """The user's columns that Python needs."""
-    if mode is Mode.UNION:
+    not_sent = None
+    if changing is not None:  # all that the query uses of an event identifies it
+        not_sent = changing.changes
+        for name in (*(changing.id or ()), *filter(None, [not_sent])):
+            check_column(events.attributes, name, "change" if name == not_sent else "id")
+        used = attributes_used(choice.checked.query)
+        used = None if used is None else used.union(changing.id or (), filter(None, [events.tiebreak]))
+    elif mode is Mode.UNION:
         used = None
     elif _pushed_down(choice, events) is not None:
         used = choice.attributes_kept
@@ -264,4 +349,4 @@ def _travelling(choice: Choice, pushdown: Pushdown, events: EventFrame, mode: Mo
     else:
         used = attributes_used(choice.evaluated.query)
     computed = [k.attribute for k in choice.checked.query.partition if k.expression is not None]
-    return [*(a for a in events.attributes if used is None or a in used), *computed]
+    return [*(a for a in events.attributes if (used is None or a in used) and a != not_sent), *computed]

@@ -109,8 +109,8 @@ class _Placed:
             else:
                 number = self._between(at, place)
                 at[place] = number
-            if not made and (number is None or self.group.ordered):
-                row[name] = number
+            if not made:  # where no order is asked for, any value will do
+                row[name] = number if number is None or self.group.ordered else self._differences.new()
         memory = self.memory
         kept = {p for p in self.group.kept(memory, placement) if p is not None} | set(memory[1])
         self._at = {rank: at[p] for rank, p in enumerate(sorted(kept))}

@@ -43,6 +43,7 @@ from ensue.automata.predicates import (
 MOST_LETTERS = 2_000
 
 Memories = tuple[Memory, ...]
+Predicates = frozenset[Predicate]
 
 
 class TooMany(Exception):

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from ensue.data.events import EventStream
 from ensue.data.schema import Kind, ValueType, timestamp_literal
 from ensue.engines.reference.casting import cast
-from ensue.engines.reference.own_values import own_value
+from ensue.engines.reference.own_values import own_aggregate, own_value
 from ensue.engines.reference.python_values import python_values
 from ensue.engines.reference.scalar_functions import (
     MEANINGS,
@@ -27,10 +27,10 @@ from ensue.engines.reference.scalar_functions import (
     nan_last,
 )
 from ensue.language import ast
-from ensue.logic.functions import AGGREGATES
+from ensue.logic.own_aggregates import OwnAggregate
 from ensue.logic.own_functions import OwnFunction
 from ensue.logic.paths import root_of
-from ensue.logic.scope import aggregates_of, chosen_variables, last_of, running_name, running_of
+from ensue.logic.scope import aggregates_of, chosen_variables, is_aggregate, last_of, running_name, running_of
 from ensue.logic.types import Typing
 
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
@@ -240,7 +240,7 @@ class Expressions:
 
     def _call(self, e: ast.Call | ast.Running, scope: Scope) -> Any:
         assert isinstance(e, ast.Call), "what is RUNNING was computed for the filter"
-        if e.function in AGGREGATES:
+        if is_aggregate(e):
             return self._aggregate(e, scope)
         if e.function == "prev":
             return self._look_back(e, scope)
@@ -299,11 +299,15 @@ class Expressions:
             return len(scope.sets[argument.name])
         sets = {n.variable for n in ast.find(argument, ast.Attribute)} - scope.chosen.keys()
         if not sets:  # a rewriting has shown that it is of one event
-            return aggregate(e.function, [self.value(argument, scope)])
+            return _aggregate_of(e, [self.value(argument, scope)])
         (variable,) = sets
         positions = sorted(scope.sets[variable])
         values = [self.value(argument, scope.choosing(variable, k)) for k in positions]
-        return aggregate(e.function, values)
+        return _aggregate_of(e, values)
+
+
+def _aggregate_of(e: ast.Call, values: list[Any]) -> Any:
+    return own_aggregate(e.own, values) if isinstance(e.own, OwnAggregate) else aggregate(e.function, values)
 
 
 def aggregate(function: str, values: list[Any]) -> Any:

@@ -1,4 +1,4 @@
-"""Functions of the user's own, asked for one row of Python values at a time."""
+"""Functions and aggregates of the user's own, asked for one row of Python values at a time."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pyarrow as pa
 from ensue.data.schema import Kind, ValueType
 from ensue.engines.reference.python_values import python_values
 from ensue.language.ast import NANOSECONDS
+from ensue.logic.own_aggregates import OwnAggregate
 from ensue.logic.own_functions import OwnFunction
 
 
@@ -18,6 +19,13 @@ def own_value(function: OwnFunction, values: list[Any]) -> Any:
         return None
     columns = [_column(v, t) for v, t in zip(values, function.takes, strict=True)]
     (found,) = python_values(pa.chunked_array([function.over(columns)]))
+    return found
+
+
+def own_aggregate(aggregate: OwnAggregate, values: list[Any]) -> Any:
+    """What the aggregate is of these values, in stream order."""
+    given = [_column(v, aggregate.takes).to_pylist()[0] for v in values]
+    (found,) = python_values(pa.chunked_array([aggregate.results([aggregate.folded(given)])]))
     return found
 
 
