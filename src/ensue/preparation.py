@@ -31,10 +31,13 @@ class Step(NamedTuple):
 
 
 _NEAR = "WITHIN 6 EVENTS"
-_RELATED = f"SELECT * FROM S WHERE A AS x ; B AS y FILTER y.v > x.v {_NEAR}"
-_MERGED = f"SELECT x, y FROM S WHERE (A AS x)+ ; (B AS y)+ FILTER x.v < y.v {_NEAR}"
-_COMPUTED = f"SELECT y FROM S WHERE (A AS y FILTER y.v > LASTOF(y).v OR y.v = 5){{2}} {_NEAR}"
-_COMPUTED_MERGED = f"SELECT x, y FROM S WHERE A AS x -> (B AS y FILTER y.k = x.k) {_NEAR}"
+#: What the engine remembers of events: each kind has its own kernels, for each way to report matches.
+_REMEMBERING = {
+    "events compared with each other": "SELECT * FROM S WHERE A AS x ; B AS y FILTER y.v > x.v",
+    "sets compared with each other": "SELECT x, y FROM S WHERE (A AS x)+ ; (B AS y)+ FILTER x.v < y.v",
+    "conditions over several events": "SELECT y FROM S WHERE (A AS y FILTER y.v > LASTOF(y).v OR y.v = 5){2}",
+    "the next one of this key": "SELECT x, y FROM S WHERE A AS x -> (B AS y FILTER y.k = x.k)",
+}
 
 STEPS = (
     Step("patterns", f"SELECT * FROM S WHERE A ; B+ ; A {_NEAR}"),
@@ -48,24 +51,15 @@ STEPS = (
     Step("NEXT after what came before", "SELECT NEXT * FROM S WHERE NOT C WITHIN 1 s ; A ; B"),
     Step("gaps in time", "SELECT * FROM S WHERE A ;[<= 2 s] B WITHIN 3 s"),
     Step("least gaps in time", "SELECT * FROM S WHERE A ;[>= 2 s] B LIMIT 1"),
-    Step("events compared with each other", _RELATED),
-    Step("sets compared with each other", _MERGED),
-    Step("conditions over several events", _COMPUTED),
-    Step("the next one of this key", _COMPUTED_MERGED),
-    Step("LAST among compared events", "SELECT LAST * FROM S WHERE (A AS y FILTER y.v > LASTOF(y).v)+ WITHIN 3 s"),
     Step("aggregates of windows", f"SELECT sum(w.v) AS s, avg(w.f) AS f FROM S WHERE SPAN(A ; B) AS w {_NEAR}"),
-    Step(
-        "windows of so many events",
-        "SELECT sum(w.v) AS s, max(w.f) AS f FROM S WHERE SPAN(ANY:{3}) AS w PARTITION BY k",
-    ),
+    Step("windows of so many events", "SELECT sum(w.v) AS s FROM S WHERE SPAN(ANY:{3}) AS w PARTITION BY many"),
     Step("late events", "SELECT x.v, y FROM S WHERE A AS x ; B AS y WITHIN 3 s", _LIVE),
     Step("detection", f"SELECT * FROM S WHERE A ; B {_NEAR}", _DETECT),
-    Step("detection of compared events", _RELATED, _DETECT),
-    Step("detection of compared sets", _MERGED, _DETECT),
-    Step("detection with conditions over several events", _COMPUTED, _DETECT),
-    Step("detection of the next one of this key", _COMPUTED_MERGED, _DETECT),
     Step("what does not fit in memory", "SELECT * FROM S WHERE A ; B ; C", _REFUSED),
-    Step("compared events that do not fit", "SELECT * FROM S WHERE A AS x ; B AS y ; C FILTER y.v > x.v", _REFUSED),
+    *(Step(kind, f"{text} {_NEAR}") for kind, text in _REMEMBERING.items()),
+    *(Step(f"LAST: {kind}", f"SELECT LAST {text[7:]} {_NEAR}") for kind, text in _REMEMBERING.items()),
+    *(Step(f"detection: {kind}", f"{text} {_NEAR}", _DETECT) for kind, text in _REMEMBERING.items()),
+    *(Step(f"does not fit in memory: {kind}", text, _REFUSED) for kind, text in _REMEMBERING.items()),
     Step(
         "row patterns",
         "SELECT * FROM S MATCH_RECOGNIZE (ORDER BY time MEASURES A.v AS v PATTERN (A B+) DEFINE A AS v > 2)",

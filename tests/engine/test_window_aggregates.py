@@ -187,6 +187,9 @@ def test_by_their_ends(text: str, folded: list[str]) -> None:
         "SELECT sum(w.v) AS n FROM S WINDOW w AS (IS A ; NOT B WITHIN 1 s)",
         "SELECT sum(w.v) AS n FROM S WINDOW w AS (IS A AS a ; A AS b FILTER b.v > a.v)",
         "SELECT sum(a.v) AS n FROM S WHERE (A AS a)+ ; B",
+        "SELECT sum(w.v) AS n FROM S WINDOW w AS (IS A:+) FILTER w.v > 1 OR count(w) > 2",
+        "SELECT sum(w.v) AS n FROM S WINDOW w AS (IS A:+) FILTER w[v > 1] OR count(w) > 2",
+        "SELECT sum(w.v) AS n FROM S WINDOW w AS (IS A:+) FILTER w.v >= avg(w.v)",
     ],
 )
 def test_with_their_events(text: str) -> None:
@@ -211,6 +214,16 @@ def test_windows_that_a_ring_counts(text: str, count: int | None) -> None:
     spans = spans_of(f"SELECT count(w) AS n FROM S WINDOW w AS ({text})")
     assert spans is not None
     assert spans.count == count
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("A : (A OR B):* : B", 4), ("A:* : B", 4), ("A : B : ANY", 4), ("(A OR B) : (A OR B):+", 3)]
+)
+def test_states_from_which_the_same_comes_are_one(text: str, size: int) -> None:
+    """Runs that differ only in how they began are in one list."""
+    plan = choice_of(ensue.query(f"SELECT count(w) AS n FROM S WINDOW w AS (IS {text})"), EVENTS)[0].for_rows.plan
+    assert plan is not None
+    assert plan.automaton.size == size
 
 
 def test_what_is_folded_over_one_event() -> None:
@@ -242,6 +255,24 @@ def test_windows_that_are_judged_before_they_are_written_out(items: str, rest: s
 def test_the_events_are_there_when_they_are_asked_for() -> None:
     matches = ensue.query("SELECT count(w) AS n FROM S WINDOW w AS (IS A:+)").run(EVENTS, unit="s")
     assert _marked(matches) == [[0], [0, 1], [1]]
+
+
+@pytest.mark.parametrize(
+    ("text", "open_"),
+    [
+        ("IS ANY:{3}", 2),
+        ("IS ANY:{4}", 3),
+        ("IS B : ANY:{3}", 1),
+        ("IS A:{3}", 0),
+        ("IS A : ANY:* : B", 2),
+        ("IS B:+", 1),
+    ],
+)
+def test_how_many_are_open(text: str, open_: int) -> None:
+    choice, stream = choice_of(ensue.query(f"SELECT count(w) AS n FROM S WINDOW w AS ({text})"), EVENTS)
+    running = RunningQuery(choice, stream.tick)
+    running.push(stream)
+    assert running.open_windows == open_
 
 
 def test_sums_of_floats_of_all_sizes_over_many_batches() -> None:

@@ -11,6 +11,7 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from fractions import Fraction
 from random import Random
 from typing import Any
@@ -49,6 +50,12 @@ ITEMS = (
     "sum(w.i + 1)",
     "min(w.f * 2)",
     "max(w.s)",
+    "count(w.s)",
+    "count(w.f)",
+    "count(w.t)",
+    "sum(w.d)",
+    "avg(w.d)",
+    "max(w.d)",
 )
 
 
@@ -144,8 +151,9 @@ def random_rows(rng: Random, count: int) -> list[Row]:
             "s": rng.choice(["a", "b", ""]),
             "t": _BASE + timedelta(seconds=rng.randrange(-(10**6), 10**6)),
             "b": rng.random() < 0.5,
+            "d": Decimal(rng.randrange(-(10**8), 10**8)).scaleb(-2),
         }
-        for name in "ifstb":
+        for name in "ifstbd":
             if rng.random() < 0.15:
                 row[name] = None
         rows.append(row)
@@ -162,6 +170,7 @@ def table_of(rows: list[Row]) -> pa.Table:
         "s": pa.string(),
         "t": pa.timestamp("us"),
         "b": pa.bool_(),
+        "d": pa.decimal128(9, 2),
     }
     return pa.table({name: pa.array([row[name] for row in rows], type_) for name, type_ in types.items()})
 

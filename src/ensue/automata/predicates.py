@@ -48,8 +48,12 @@ class Machine:
     steps: tuple[tuple[tuple[Guard, int], ...], ...] = field(compare=False, repr=False)  # of each state
 
     @property
+    def guards(self) -> Iterator[Guard]:
+        return (guard for steps in self.steps for guard, _ in steps)
+
+    @property
     def predicates(self) -> list[Predicate]:
-        return predicates_of(guard for steps in self.steps for guard, _ in steps)
+        return predicates_of(self.guards)
 
     def is_in(self, state: int) -> Guard:
         """The guard that holds if the machine is in this state just before the event."""
@@ -82,8 +86,12 @@ class LatestStart:
     moves: tuple[tuple[int, Guard, int], ...] = field(compare=False, repr=False)  # from a state, where the guard holds
 
     @property
+    def guards(self) -> Iterator[Guard]:
+        return (guard for _, guard, _ in self.moves)
+
+    @property
     def predicates(self) -> list[Predicate]:
-        return predicates_of(guard for _, guard, _ in self.moves)
+        return predicates_of(self.guards)
 
 
 @dataclass(frozen=True)
@@ -119,6 +127,23 @@ def conjunction(*guards: Guard) -> Guard | None:
 def predicates_of(guards: Iterable[Guard]) -> list[Predicate]:
     """The distinct predicates, in a fixed order."""
     return sorted({p for g in guards for p, _ in g}, key=_place)
+
+
+def types_asked(guards: Iterable[Guard]) -> dict[Test, frozenset[str]]:
+    """For each test that is asked of events of certain types only: these types.
+
+    >>> test = Test(ast.Name("flag"))
+    >>> types_asked([frozenset({(TypeIs("A"), True), (test, False)}), frozenset({(TypeIs("B"), True)})])[test]
+    frozenset({'A'})
+    """
+    found: dict[Test, frozenset[str] | None] = {}
+    for guard in guards:
+        types = frozenset(p.name for p, positive in guard if positive and isinstance(p, TypeIs))
+        for p, _ in guard:
+            if isinstance(p, Test):
+                before = found.get(p, types)
+                found[p] = before | types if before and types else None
+    return {p: types for p, types in found.items() if types is not None}
 
 
 @lru_cache(maxsize=10_000)

@@ -33,7 +33,7 @@ def written_times(times: pa.Array) -> pa.Array:
     local, null = wall_clock(times)
     # A time without a clock is NULL, and any other stands in its place.
     texts = array_of(np.where(False if null is None else null, 0, local), null, pa.timestamp("s")).cast(pa.string())
-    if steps > 1:
+    if steps > 1 and (ticks != seconds * steps).any():
         texts = pc.binary_join_element_wise(texts, _fractions(ticks - seconds * steps, times.type.unit), "")
     if times.type.tz is None:
         return texts
@@ -47,7 +47,7 @@ def written_times(times: pa.Array) -> pa.Array:
 def _fractions(ticks: Integers, unit: str) -> pa.Array:
     """The parts of a second as `.25`: what stands behind the first second of 1970."""
     texts = pc.utf8_slice_codeunits(array_of(ticks, None, pa.timestamp(unit)).cast(pa.string()), 19)
-    return pc.utf8_rtrim(pc.utf8_rtrim(texts, characters="0"), characters=".")
+    return pc.ascii_rtrim(pc.ascii_rtrim(texts, characters="0"), characters=".")
 
 
 def _suffix(offset: int) -> str:

@@ -88,6 +88,7 @@ class ArrivalReader:
             for n in table.column_names
             if n != changes and (self._wanted is None or n in self._wanted or n == tiebreak)
         ]
+        kept = kept or [n for n in table.column_names if n != changes][:1]  # a table without columns has no rows
         types = pa.chunked_array([one_chunk(stream.types.cast(pa.string()))])
         plain = countable(replace(stream, table=plain_columns(table.select(kept)), types=types))
         return Arrivals(plain, ids_of_content(plain, self._options.id), signs)

@@ -146,7 +146,7 @@ class LiveQueries:
         empty = Matches(look_back.checked, nothing, ComplexEvents.of(())).to_arrow()
         check_names(empty.column_names)
         answer = None if options.keep is None else CurrentAnswer(options.ticks("keep", shape.tick), self._budget)
-        running = RunningQuery(choice, shape.tick, budget=self._budget, hidden=frozenset((LOW, HIGH)))
+        running = RunningQuery(choice.unwatched, shape.tick, budget=self._budget, hidden=frozenset((LOW, HIGH)))
         return _Prepared(choice, empty, answer), Revision(running, choice.checked.query, self._budget)
 
     def _step(self, step: Step) -> dict[str, Changes]:

@@ -51,7 +51,12 @@ def _whole_keys(matches: Matches) -> Hashes:
     of_used = hashes_of_rows(rows.columns, len(rows))
     of_events = np.zeros((len(table), 2), dtype=np.uint64)
     of_events[places] = of_used
-    return _of_events(matches, of_events)
+    keys = _of_events(matches, of_events)
+    # Of windows that were found by their ends, events between the ends show in what is folded over them alone.
+    folded = hashes_of_rows(list(found.computed.values()), len(matches))
+    for i in range(2):
+        mix_words(np.ascontiguousarray(folded[:, i]), keys)
+    return keys
 
 
 def _of_events(matches: Matches, of_events: Hashes) -> Hashes:

@@ -18,7 +18,7 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from ensue.data.machine_memory import physical_memory, usual_budget
+from ensue.data.machine_memory import budget_now, physical_memory
 from ensue.errors import EngineError
 
 #: The environment variable that sets the budget of every query that has no `memory=...` of its own.
@@ -193,7 +193,7 @@ def memory_of(asked: str | int | None, environment: Mapping[str, str] = os.envir
     if asked is not None:
         return _bytes_of(asked, f"memory={asked!r}")
     said = environment.get(VARIABLE, "").strip()
-    return _bytes_of(said, f"{VARIABLE}={said!r}") if said else usual_budget()
+    return _bytes_of(said, f"{VARIABLE}={said!r}") if said else budget_now()
 
 
 def _bytes_of(asked: str | int, named: str) -> int:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 _ROOT = Path("/")
@@ -28,6 +30,16 @@ def usual_budget(root: Path = _ROOT, *, shared_by: int = 1) -> int:
     if limit is not None:
         parts += [limit // _PART_OF_ALL, (limit - taken) // _PART_OF_THE_REST]
     return max(_LEAST, min(parts))
+
+
+def budget_now() -> int:
+    """The usual budget of this process. Looking takes as long as a small query, so one look does for a second."""
+    return _budget_in(int(time.monotonic()))
+
+
+@lru_cache(maxsize=1)
+def _budget_in(_second: int) -> int:
+    return usual_budget()
 
 
 def physical_memory(root: Path = _ROOT) -> int:

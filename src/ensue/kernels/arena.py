@@ -63,7 +63,7 @@ def new_arena(capacity: int, *, second: bool, registers: int = 0) -> Arena:
 
 
 def bytes_a_node(arena: Arena) -> int:
-    """What room for a node takes, with what `collect` notes of it."""
+    """The bytes that a node takes, with those that `collect` needs for it."""
     parts = (part for part in arena if len(part) == len(arena.node))
     return int(sum(part.nbytes for part in parts)) // len(arena.node) + 8
 

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ensue.automata.predicates import Before, CameBefore, Machine, Past, Predicate, Test, TypeIs, machines_of
+from ensue.automata.predicates import (
+    Before,
+    CameBefore,
+    Guard,
+    Machine,
+    Past,
+    Predicate,
+    Test,
+    TypeIs,
+    machines_of,
+    types_asked,
+)
 from ensue.columns.evaluation import holds
 from ensue.columns.lookback import LookBack, spell_out
 from ensue.columns.raw_arrays import Mask
@@ -29,6 +40,8 @@ Positions = npt.NDArray[np.int64]
 
 #: Up to so many predicates, classes are looked up in a table of all words.
 _TABLE_BITS = 16
+#: Above this share of the rows, taking the others out costs more than it saves.
+_NEARLY_ALL = 0.8
 _NO_CLASS = np.uint16(2**16 - 1)
 _MOST_CLASSES = 2**16 - 1
 
@@ -37,9 +50,16 @@ class Classifier:
     """Evaluates the predicates of a query over batches, each once, and folds them to the class of each event.
 
     Predicates whose bit is in `given` come evaluated with the events; not so in a query with machines, which ask too.
+    `guards` are all that the predicates stand in. They show of which types of events a test is asked.
     """
 
-    def __init__(self, predicates: Sequence[Predicate], given: int = 0, tick: int | None = None) -> None:
+    def __init__(
+        self,
+        predicates: Sequence[Predicate],
+        given: int = 0,
+        tick: int | None = None,
+        guards: Iterable[Guard] | None = None,
+    ) -> None:
         machines = machines_of(predicates)
         assert not (machines and given)
         wanted = [p for k, p in enumerate(predicates) if not given >> k & 1]
@@ -48,6 +68,8 @@ class Classifier:
         self._tests = {p: spell_out(p.expression, shifted) for p in asked if isinstance(p, Test)}
         self.look_back = LookBack(shifted.values())
         self._shifted = frozenset(shifted)
+        asked_of = {} if guards is None else types_asked([*guards, *(g for m in machines for g in m.guards)])
+        self._types_of = {p: types for p, types in asked_of.items() if _takes_long(p.expression)}
         self._folded = _Folded(predicates, given)
         self._machines = [(_Folded(m.predicates), _running(m, tick)) for m in machines]
 
@@ -97,7 +119,9 @@ class Classifier:
         """A code for each event of a batch, and the class of each code."""
         encoded = _type_codes(types)
         columns = self.look_back.columns(table, keys)
-        truth = {p: self._mask(expression, table, columns) for p, expression in self._tests.items()}
+        rows = {types: _rows_of(types, *encoded) for types in set(self._types_of.values())}
+        asked = {p: rows[types] for p, types in self._types_of.items()}
+        truth = {p: self._mask(e, table, columns, asked.get(p)) for p, e in self._tests.items()}
         told: dict[Past, Told] = {}
         for folded, machine in self._machines:
             codes, class_of = folded.classes(*encoded, truth, told)
@@ -109,14 +133,32 @@ class Classifier:
                 told[machine.machine] = machine.run(classes, folded.words, keys, times)
         return self._folded.classes(*encoded, truth, told, given)
 
-    def _mask(self, expression: ast.Expression, table: pa.Table, shifted: Mapping[str, pa.Array]) -> Mask:
+    def _mask(
+        self, expression: ast.Expression, table: pa.Table, shifted: Mapping[str, pa.Array], rows: Positions | None
+    ) -> Mask:
+        """Where the expression is TRUE, of these rows or else of all."""
         names = {n.name for n in ast.find(expression, ast.Name)}
         columns = {n: shifted[n] if n in self._shifted else one_chunk(table.column(n)) for n in names}
-        return holds(expression, columns, table.num_rows)
+        if rows is None:
+            return holds(expression, columns, table.num_rows)
+        mask = np.zeros(table.num_rows, dtype=np.bool_)
+        mask[rows] = holds(expression, {n: column.take(pa.array(rows)) for n, column in columns.items()}, len(rows))
+        return mask
 
 
 def _running(machine: Past, tick: int | None) -> RunningMachine | RunningLatestStart:
     return RunningMachine(machine) if isinstance(machine, Machine) else RunningLatestStart(machine, tick)
+
+
+def _takes_long(e: ast.Expression) -> bool:
+    """Whether evaluating it for a row takes longer than looking at the row's type first."""
+    return any(isinstance(n, ast.Call | ast.Cast | ast.Like | ast.AtTimeZone) for n in ast.walk(e))
+
+
+def _rows_of(types: frozenset[str], codes: Codes, names: Sequence[str | None]) -> Positions | None:
+    """The rows of these types; None where they are nearly all."""
+    found = np.flatnonzero(np.array([n in types for n in names])[codes])
+    return found if len(found) < _NEARLY_ALL * len(codes) else None
 
 
 def _type_codes(types: pa.Array) -> tuple[Codes, list[str | None]]:

@@ -23,7 +23,7 @@ class ClockEvaluator(Evaluator):
         self._clock = ClockPrograms(self.plan.automaton, self.plan.actions)
         (clock,) = self.plan.automaton.registers
         asked = longest_time_checked(self.plan.automaton, clock)
-        #: How long after its reset something may come of a run in a state.
+        #: How long after its reset a run in a state may still become a match.
         self._lasts = {state: longest_ticks(a.interval, tick) for state, a in asked.items() if a is not None}
         self._pending = ClockStack(*(np.empty(256, dtype=np.int64) for _ in ClockStack._fields))
         # The second stamp of a node, which only windows in events need, is what its kind of list needs.
@@ -55,7 +55,7 @@ class ClockEvaluator(Evaluator):
         collect(arena, slots, self._earliest()[self.partitions.configuration], asked, place)
 
     def _earliest(self) -> np.ndarray:
-        """For each configuration and each of its slots: the earliest reset that something can still come of."""
+        """For each configuration and each of its slots: the earliest reset of a run that may still become a match."""
         found = np.full((len(self.programs.configurations), self.partitions.slots.shape[1]), NO_CHECK)
         for c, configuration in enumerate(self.programs.configurations):
             for slot, states in enumerate(configuration):

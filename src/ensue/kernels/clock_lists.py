@@ -29,7 +29,7 @@ from ensue.kernels.jit import at, inlined, inner, kernel
 
 LINK = -1
 LAST = -2
-#: Of a run whose clock does not run every check holds; and the bound that no check has set.
+#: When a clock was reset that does not run, so that every check of it holds; and the bound where there was no check.
 STOPPED = np.iinfo(np.int64).max
 NO_CHECK = np.iinfo(np.int64).min
 #: The most entries of a list that are told apart; beyond, the answer is the same and only the delay grows.
@@ -65,7 +65,7 @@ def new_start(arena: Arena, event: int, stamp: int) -> int:
 
 @inlined
 def new_cell(arena: Arena, child: int, event: int, bound: int, resets: bool, stamp: int) -> int:
-    """Those complex events of `child` that pass the bound, of which there are some, extended with the event."""
+    """Extends the complex events of `child` that pass the bound with the event; there must be some."""
     node: int = _new(arena, child, NOTHING, stamp, event, bound, resets)
     return node
 
@@ -98,7 +98,7 @@ def _gated(arena: Arena, entry: int, bound: int, resets: bool, now: int, rest: i
 
 @inner
 def passed(arena: Arena, list_: int, bound: int, resets: bool, now: int) -> int:
-    """The runs of a list that pass the bound, of which there are some; with `resets`, their clock is reset now."""
+    """The runs of a list that pass the bound; there must be some. With `resets`, their clock is reset now."""
     nodes, entries = arena.node, arena.groups
     count, node = 0, list_
     while node != NOTHING and nodes[node, STAMP] >= bound:
@@ -180,8 +180,8 @@ def join(arena: Arena, a: int, b: int, fresh: int) -> int:
 def collect(arena: Arena, slots: Any, low: Any, asked: Any, place: Any) -> None:
     """Keeps the nodes that the slots reach, in their order, and renumbers the slots.
 
-    `low[k, s]` is the earliest reset that anything can still come of in slot `s` of row `k`. For each node `asked` is
-    STOPPED and `place` is NOTHING; afterwards `place` says where each kept node has gone.
+    `low[k, s]` is the earliest reset of a run in slot `s` of row `k` that may still become a match. For each node
+    `asked` is STOPPED and `place` is NOTHING; afterwards `place` says where each kept node has gone.
     """
     for k in range(slots.shape[0]):
         for s in range(slots.shape[1]):
@@ -197,7 +197,7 @@ def collect(arena: Arena, slots: Any, low: Any, asked: Any, place: Any) -> None:
 
 @inlined
 def _note(asked: Any, place: Any, node: int, low: int) -> None:
-    """Notes that the node is reached, by what still counts if its clock was reset at `low` or later."""
+    """Notes that the node is reached, and that its runs count whose clock was reset at `low` or later."""
     asked[node] = min(asked[node], low)
     place[node] = 0
 

@@ -45,7 +45,7 @@ class ClockPrograms:
         return ClockSteps(self._moves.view(), self._reports.view(), self._lower)
 
     def add(self, program: Program, before: Configuration) -> None:
-        """Adds what a program asks; whatever it was made for."""
+        """Adds what a program asks of the clock."""
         for slot, moves in program.slots:
             waits = not self._waiting.isdisjoint(program.after[slot])
             for move in moves:

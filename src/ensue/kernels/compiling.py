@@ -12,12 +12,12 @@ from numba.core.event import Event, Listener, install_listener
 
 from ensue.data.events import log
 
-#: Which kernels of which types are known to be compiled in this process: several threads may ask for the same one.
+#: What the user was told of in this process, so as to tell it once: several threads may need the same kernel.
 _told: set[tuple[Any, ...]] = set()
 
 
 class _Teller(Listener):
-    """Says that a kernel is compiled when the first function that it needs is, so not where all are on disk."""
+    """Tells the user when the first function of a kernel is compiled. If all are on disk, nothing is told."""
 
     def __init__(self, key: tuple[Any, ...], kept: bool) -> None:
         self._key, self._kept = key, kept
@@ -42,7 +42,7 @@ class _Teller(Listener):
 
 
 def with_care(made: Any, *, tell: bool, kept: bool) -> Any:
-    """Lets a kernel be compiled without collections of garbage; `tell`: this takes so long that it is said."""
+    """Lets a kernel be compiled without collections of garbage; with `tell`, the user is told that it takes long."""
     compile_kernel = made.compile
 
     def compile_with_care(signature: Any) -> Any:

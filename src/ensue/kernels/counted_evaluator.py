@@ -23,6 +23,8 @@ class CountedEvaluator(Evaluator):
         assert spans is not None
         assert spans.count is not None
         self._count = spans.count
+        width = self._count + BEHIND
+        self.partitions = self.partitions._replace(slots=np.zeros((0, width), dtype=np.int64))
         self._second = next(t.target for t in self.plan.automaton.transitions if t.source == 0)
         self._mark = self.plan.marks.index(frozenset({spans.variable}))
         self._says = np.zeros(0, dtype=np.int64)  # of each class
@@ -56,14 +58,11 @@ class CountedEvaluator(Evaluator):
     def grow_partitions(self, count: int) -> None:
         """Room for so many partitions, each with its ring."""
         old = self.partitions
-        rows = len(old.slots)
-        width = self._count + BEHIND
-        if count <= rows and old.slots.shape[1] == width:
+        rows, width = old.slots.shape
+        if count <= rows:
             return
-        more = max(count, 2 * rows) - rows if count > rows else 0
-        slots = np.full((rows + more, width), NOTHING, dtype=np.int64)
-        if old.slots.shape[1] == width:
-            slots[:rows] = old.slots
+        more = max(count, 2 * rows) - rows
+        slots = np.concatenate([old.slots, np.full((more, width), NOTHING, dtype=np.int64)])
         configuration = np.zeros(rows + more, dtype=np.int32)
         zeros = np.zeros(rows + more, dtype=np.int64)
         self.partitions = old._replace(configuration=configuration, slots=slots, count=zeros, epoch=zeros)
@@ -75,6 +74,14 @@ class CountedEvaluator(Evaluator):
 
     def collect(self, _position: int) -> None:
         """There is nothing to collect: a ring forgets by itself."""
+
+    def started(self) -> Positions:
+        return self.begun()
+
+    @property
+    def nodes(self) -> int:
+        """A ring has no nodes: how many windows are open."""
+        return len(self.begun())
 
     def begun(self) -> Positions:
         room = np.empty(len(self.partitions.slots) * self._count, dtype=np.int64)

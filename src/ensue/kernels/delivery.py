@@ -20,7 +20,7 @@ class Delivery:
 
 
 def delivery_of(plan: Plan, mode: Mode, budget: Budget, *, passing: bool = False) -> Delivery:
-    """What is asked of the evaluator of a plan where its complex events are then finished in this mode."""
+    """What an evaluator is asked for if its complex events are then finished in this mode."""
     union = plan.walks(mode)
     decided = plan.judged or (mode is Mode.UNION and not union)
     return Delivery(union, decided, passing or decided, budget)

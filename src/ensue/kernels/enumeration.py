@@ -123,9 +123,9 @@ def write_matches(state: State, end: End, window: Window, limit: int, choice: An
 
 @inlined
 def _inside(arena: Arena, node: int, window: Window, ladder: Any, start: int) -> int:
-    """The list from this node on, without what is not to be visited of it; NOTHING where that is all of it.
+    """The list from this node on, without what is left out at its head; NOTHING if nothing stays.
 
-    A ladder tells where the matches with this start are, and else it is the window that leaves some out.
+    With a ladder, that is what has another start, and without one, what is outside of the window.
     """
     if ladder is not None:
         found: int = with_start(arena.node, ladder, node, start) if start != NOTHING else NOTHING

@@ -88,7 +88,7 @@ def advance(
             status = NEEDS_NODES
             break
         if registers is not None and progress[PREPARED] == 0:
-            # What is reported is made of what the moves make, which are not made again where a report was cut short.
+            # Reports read what the moves make. After a report that was cut short, they are not made again.
             if not prepare(tables, state, registers, event, window):
                 progress[NEEDED] = max(2 * progress[NEEDED], 2 * NODES_A_CALL)
                 status = NEEDS_NODES

@@ -83,7 +83,7 @@ class Forecast:
             self._twin = evaluator.counting_twin()
         _go_on_from(evaluator, self._twin)
         totals = _counted(self._twin, batch, visits)
-        # Of the present end some is written already, and is counted again.
+        # A part of the present end is written already, and is counted again.
         here = totals[FIRST_MATCHES], totals[FIRST_MARKED]
         done = min(1.0, int(evaluator.progress[stepping.REPORTED]) / max(here[0], 1.0))
         self._compare(totals, done * _size(*here))

@@ -25,7 +25,7 @@ at = np.uintp
 #: array that is read out of a tuple or viewed, and threads that share arrays wait for each other at it (measured: half
 #: of the time of an event with output).
 _UNCOUNTED = {"_nrt": False}
-#: Nobody calls it from Python, which takes as long to compile as a small function itself.
+#: No code for calls from Python, which takes as long to compile as a small function itself.
 _INNER = {"no_cpython_wrapper": True}
 
 
@@ -42,7 +42,7 @@ def kernel(function: Callable[..., Any]) -> Any:
 
 
 def evaluator(function: Callable[..., Any]) -> Any:
-    """The same for one that takes seconds to compile, which is said."""
+    """The same, for a function that takes seconds to compile, so that the user is told."""
     return _called_from_python(function, tell=True)
 
 

@@ -41,7 +41,7 @@ class KeyNumbers:
 
     @property
     def nbytes(self) -> int:
-        """What the tables take."""
+        """How many bytes the tables take."""
         return int(self._rows.nbytes + self._table.nbytes + sum(t.nbytes for t in self.texts))
 
     @property
@@ -126,7 +126,7 @@ class TextNumbers:
 
     @property
     def nbytes(self) -> int:
-        """What the texts and their table take."""
+        """How many bytes the texts and their table take."""
         return int(self._data.nbytes + self._end.nbytes + self._table.nbytes)
 
     @property

@@ -19,7 +19,7 @@ from ensue.logic.window import Window
 Codes = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
-#: The start of a run that there is not.
+#: Stands for the start of a run where there is no run.
 _NEVER = np.iinfo(np.int64).min
 #: The largest difference of two times, for a deadline that is longer.
 _EVER = np.iinfo(np.uint64).max
@@ -69,7 +69,7 @@ class RunningLatestStart:
         return came
 
     def recent(self, now: int) -> Codes:
-        """The partitions in which something has started that is recent to an event of this time or a later one."""
+        """The partitions with a start that is recent for an event of this time or later."""
         latest = self.states.max(axis=1)
         started = latest != _NEVER
         if self._ticks is not None:

@@ -116,7 +116,7 @@ class Programs:
 
     @property
     def nbytes(self) -> int:
-        """What the programs take, about, with what they were made from."""
+        """About how many bytes the programs take, with what they were made from."""
         return int(self._program.nbytes + _BYTES_A_MOVE * len(self._moves) + _BYTES_A_STATE * self._determinizer.states)
 
     def forget(self, in_use: Any) -> Any:

@@ -194,7 +194,7 @@ def _in_one_unit(arrays: list[pa.Array]) -> list[pa.Array]:
 
 
 def _range(operator: str, value: Integers) -> tuple[Integers, Integers]:
-    """The least and the greatest stored value that compares so with the event's; none does where that is NULL."""
+    """The least and the greatest stored value that the comparison holds for: none, if the event's is NULL."""
     least, greatest = np.full_like(value, LEAST), np.full_like(value, _GREATEST)
     none = value == NULL
     match operator:
@@ -213,7 +213,7 @@ def _range(operator: str, value: Integers) -> tuple[Integers, Integers]:
 
 
 def _since(interval: ast.Interval, times: Integers | None, tick: int | None) -> tuple[Integers, Integers]:
-    """The earliest and the latest stored time from which on the time that has passed lies in the interval."""
+    """The earliest and the latest stored time that is as long ago as the interval says."""
     assert times is not None
     assert tick is not None, "a query that compares times runs over a stream whose unit is known"
     shortest, longest = _ticks(interval.low, tick, shortest=True), _ticks(interval.high, tick, shortest=False)
@@ -221,7 +221,7 @@ def _since(interval: ast.Interval, times: Integers | None, tick: int | None) -> 
 
 
 def _before(times: Integers, ticks: int | None, otherwise: int) -> Integers:
-    """So much earlier than each time; where there is no such time, or no bound, something earlier than all."""
+    """Each time less so many ticks; if there is no such time, or no bound, `otherwise`."""
     if ticks is None or ticks > _GREATEST:
         return np.full_like(times, otherwise)
     with np.errstate(over="ignore"):

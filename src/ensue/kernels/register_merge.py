@@ -44,7 +44,7 @@ def merged(
             for r in range(count):
                 spine.key[at(height), at(r)] = key[at(r)]
             spine.key[at(height), at(count)] = weight(key, count)
-        while order >= 0 and node != NOTHING:  # of what they had, several may have become the same
+        while order >= 0 and node != NOTHING:  # several runs may store the same now
             added = own_list(arena, node)
             added = new_cell(arena, added, move.event) if move.marks else added
             own = added if own == NOTHING else added_to(arena, own, added, move.marks)

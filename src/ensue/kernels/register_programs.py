@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,22 +27,40 @@ class RegisterPrograms:
     """Notes, for each move of a program, how it takes the runs of its source."""
 
     def __init__(self, plan: Plan) -> None:
+        self._automaton = plan.automaton
         self._actions = actions = plan.actions
-        self._taking = RegisterMoves(plan.automaton, actions)
-        self._number = {r: n for n, r in enumerate(self._taking.registers)}
         #: The distinct checks and stores: a batch has a column for each.
         self.checks = list(dict.fromkeys(c for a in actions for c in comparisons_of(a)))
         self.stores = list(dict.fromkeys(w for a in actions for w in writes_of(a) if isinstance(w, Store)))
         #: What registers that formulas compute with hold, and what they take of the event, each with its kind.
         self.computed, self.terms = plan.computed, plan.terms
-        self._formulas = list(plan.formulas)
-        self.formulas = (
-            formulas.table(list(plan.formulas.values()), list(self.terms), self._number) if plan.formulas else None
-        )
-        #: Whether runs of one tree move into another at once, which few queries need.
-        self.merges = self._taking.merges(plan.automaton)
-        self.actions = self._numbered()
+        self._formulas = plan.formulas
         self.reset()
+
+    # Whoever needs the columns alone, as every reader does, does not wait for the rest.
+
+    @cached_property
+    def _taking(self) -> RegisterMoves:
+        return RegisterMoves(self._automaton, self._actions)
+
+    @cached_property
+    def _number(self) -> dict[Register, int]:
+        return {r: n for n, r in enumerate(self._taking.registers)}
+
+    @cached_property
+    def merges(self) -> bool:
+        """Whether runs of one tree move into another at once, which few queries need."""
+        return self._taking.merges(self._automaton)
+
+    @cached_property
+    def formulas(self) -> formulas.Formulas | None:
+        if not self._formulas:
+            return None
+        return formulas.table(list(self._formulas.values()), list(self.terms), self._number)
+
+    @cached_property
+    def actions(self) -> register_data.Actions:
+        return self._numbered()
 
     def place(self, register: Register) -> int:
         """Where in its key a run has stored what is in the register."""

@@ -130,7 +130,7 @@ def _united(
 def _without_lost(arena: Arena, registers: RegisterData, root: int, move: Move) -> int:
     """The tree without most of the runs that have waited too long: its root is any of them, and those before it go too.
 
-    So no more than about as many stay as are not lost, and nothing need be copied.
+    So the lost runs that stay are about as many as the others, or fewer, and nothing is copied.
     """
     clock = registers.moves[at(move.number), CLOCK]
     if clock >= 0:

@@ -79,7 +79,7 @@ class Reader:
 
     def __init__(self, plan: Plan, tick: int | None, given: int = 0) -> None:
         self.keys = KeyNumbers(plan.keys)
-        self.classifier = Classifier(plan.predicates, given, tick)
+        self.classifier = Classifier(plan.predicates, given, tick, (t.guard for t in plan.automaton.transitions))
         self._determinizer = Determinizer(plan.automaton, plan.predicates, plan.marks, plan.actions)
         self.columns = RegisterColumns(RegisterPrograms(plan), tick)
         self._remembers = bool(plan.automaton.registers)
@@ -100,7 +100,7 @@ class Reader:
         codes, class_of = self.classifier.classify(events.table, types, keys, events.predicate_bits, times)
         if self.folded is not None and self.keys.attributes and keys is None:
             keys = self._encode(events, None)
-        folded = self._folded(events, class_of[codes], keys)
+        folded = None if self.folded is None else self._folded(events, class_of[codes], keys)
         busy = None if self._counted else self._busy(codes, class_of, times, base)
         kept = None
         if busy is not None:
@@ -115,10 +115,9 @@ class Reader:
         columns = self.columns.of(events, kept) if self._remembers else None
         return Batch(read_only(classes), read_only(keys), read_only(times), read_only(positions), base, columns, folded)
 
-    def _folded(self, events: EventStream, classes: Classes, keys: Positions | None) -> AllEvents | None:
+    def _folded(self, events: EventStream, classes: Classes, keys: Positions | None) -> AllEvents:
         """All events, as far as they are folded over windows."""
-        if self.folded is None:
-            return None
+        assert self.folded is not None
         new = self.classifier.words[len(self._begins) :]
         self._begins = np.append(self._begins, [self._determinizer.moves(0, word) for word in new]).astype(np.bool_)
         numbers, known = self.folded.of(events)
@@ -143,7 +142,7 @@ class Reader:
     def _busy(
         self, codes: Codes, class_of: Classes, times: Positions, base: int
     ) -> tuple[Classes, Positions, Positions] | None:
-        """The class, position and time of events that may change something; None where leaving others out pays not."""
+        """The class, position and time of the events that may change something; None if these are nearly all."""
         new = self.classifier.words[len(self._idle) :]
         if new:
             self._idle = np.append(self._idle, [self._determinizer.idle(word) for word in new])
@@ -289,6 +288,16 @@ class Evaluator:
         """The positions of the events in the match structure, in stream order; of windows, where they begin."""
         nodes = self.arena.node[: int(self.arena.used[USED])]
         return np.unique(nodes[nodes[:, EVENT] >= 0, EVENT] >> MARK_BITS)
+
+    def started(self) -> Positions:
+        """The positions of the events with which open runs began."""
+        nodes = self.arena.node[: int(self.arena.used[USED])]
+        return np.unique(nodes[(nodes[:, CHILD] == NOTHING) & (nodes[:, EVENT] >= 0), EVENT] >> MARK_BITS)
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes the match structure holds now."""
+        return int(self.arena.used[USED])
 
     def advance(self, batch: Batch, counts: Counts | None = None) -> int:
         """Goes on until the batch is done, or something is missing that `provide` makes."""
@@ -559,7 +568,8 @@ class Runner:
         """
         classifier = self.reader.classifier
         if self.evaluator.rules.keyed and not classifier.needs_all_keys:
-            busy = np.union1d(self.evaluator.busy(self.position), classifier.recent_keys(self.evaluator.latest))
+            busy, recent = self.evaluator.busy(self.position), classifier.recent_keys(self.evaluator.latest)
+            busy = np.union1d(busy, recent) if len(recent) else busy  # they are in order already
             if len(busy) < len(self.reader.keys):
                 self.reader.keys.keep(busy)
                 self.evaluator.keep(busy)
@@ -572,15 +582,13 @@ class Runner:
     @property
     def nodes(self) -> int:
         """How many nodes the match structure holds now."""
-        return int(self.evaluator.arena.used[USED])
+        return self.evaluator.nodes
 
     @property
     def begun(self) -> int:
         """From how many events the open partial matches began."""
         self.evaluator.collect(self.position)
-        nodes = self.evaluator.arena.node[: int(self.evaluator.arena.used[USED])]
-        starts = nodes[(nodes[:, CHILD] == NOTHING) & (nodes[:, EVENT] >= 0), EVENT]
-        return len(np.unique(starts >> MARK_BITS))
+        return len(self.evaluator.started())
 
     def referenced(self) -> Positions:
         """The positions of the events that matches of later batches can still speak of, in stream order."""

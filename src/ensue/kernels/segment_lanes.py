@@ -23,6 +23,8 @@ from ensue.plan.spans import Folded
 #: So many bits more than the greatest float has a sum of floats: for 2^44 of them.
 _SPARE_BITS = 53 + 44 + 1
 _NO_FLOATS = (1 << 62, -1, 0)
+#: The forms of a column: floats as their bits, and what is only counted, which may be of any type.
+_INTEGERS, _FLOATS, _TO_COUNT = "integers", "floats", "to count"
 
 
 class FoldedColumns:
@@ -34,33 +36,46 @@ class FoldedColumns:
     def __init__(self, asked: Sequence[Folded]) -> None:
         self._own = [f for f in asked if f.own is not None]
         folded = [f for f in asked if f.own is None]
-        self._wanted: dict[tuple[str, bool], ast.Expression] = {}
+        self._wanted: dict[tuple[str, str], ast.Expression] = {}
         self.types: list[pa.DataType] = []
         for f in folded:
-            if f.argument is not None:
-                self._wanted.setdefault((print_expression(f.argument), _as_floats(f)), f.argument)
-        self._number = {key: n for n, key in enumerate(self._wanted)}
+            if f.argument is not None and f.function != "count":
+                self._wanted.setdefault((print_expression(f.argument), _form(f)), f.argument)
+        for f in folded:
+            if f.argument is not None and f.function == "count" and self._known(f) is None:
+                self._wanted[print_expression(f.argument), _TO_COUNT] = f.argument
 
     def number(self, f: Folded) -> int:
-        """The column that an aggregate folds."""
-        return 0 if f.argument is None else self._number[print_expression(f.argument), _as_floats(f)]
+        """The column that an aggregate folds; what is only counted may be in any form."""
+        if f.argument is None:
+            return 0
+        known = self._known(f) if f.function == "count" else None
+        return list(self._wanted).index((print_expression(f.argument), _form(f))) if known is None else known
+
+    def _known(self, f: Folded) -> int | None:
+        """The first column of the expression that an aggregate is of."""
+        texts = [text for text, _ in self._wanted]
+        text = "" if f.argument is None else print_expression(f.argument)
+        return texts.index(text) if text in texts else None
 
     def of(self, events: EventStream) -> tuple[Any, Any]:
         """The numbers of all events, floats as their bits, and which of them are known."""
         count = len(events)
         numbers = np.zeros((len(self._wanted), count), dtype=np.int64)
         known = np.ones((len(self._wanted), count), dtype=np.bool_)
-        self.types = []
-        for n, ((_, floats), e) in enumerate(self._wanted.items()):
+        types = []
+        for n, ((_, form), e) in enumerate(self._wanted.items()):
             column = _evaluated(e, events)
-            self.types.append(column.type)
+            types.append(column.type)
             if pa.types.is_null(column.type):
                 known[n] = False
                 continue
-            numbers[n] = raw(as_floats(column)).view(np.int64) if floats else raw(column)
+            if form != _TO_COUNT:
+                numbers[n] = raw(as_floats(column)).view(np.int64) if form == _FLOATS else raw(column)
             null = missing(column)
             if null is not None:
                 known[n] = ~null
+        self.types = types  # in one step: threads may still ask for those of the batch before, which are the same
         return numbers, known
 
     def own(self, events: EventStream) -> list[list[Any]]:
@@ -73,8 +88,11 @@ def _evaluated(e: ast.Expression, events: EventStream) -> pa.Array:
     return evaluated(e, used, len(events))
 
 
-def _as_floats(f: Folded) -> bool:
-    return f.function == "avg" or (f.function != "count" and f.kind in (Kind.FLOAT, Kind.NULL))
+def _form(f: Folded) -> str:
+    """How the numbers of an aggregate are held."""
+    if f.function == "count":
+        return _TO_COUNT
+    return _FLOATS if f.function == "avg" or f.kind in (Kind.FLOAT, Kind.NULL) else _INTEGERS
 
 
 class Lanes:
@@ -198,7 +216,7 @@ class Lanes:
 def _what(f: Folded) -> int:
     """The item that an aggregate of values is read from."""
     if f.function in ("sum", "avg"):
-        return segments.SUM_OF_FLOATS if _as_floats(f) else segments.SUM_OF_INTEGERS
-    if _as_floats(f):
+        return segments.SUM_OF_FLOATS if _form(f) == _FLOATS else segments.SUM_OF_INTEGERS
+    if _form(f) == _FLOATS:
         return segments.LEAST_FLOAT if f.function == "min" else segments.GREATEST_FLOAT
     return segments.LEAST if f.function == "min" else segments.GREATEST

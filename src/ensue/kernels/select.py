@@ -75,7 +75,7 @@ def keep_best(output: Output, first: int, last: int, choice: Choice, largest: An
     chosen[:] = True
     if largest is not None:
         _choose_largest(offset, position, first, chosen)
-    # Only with MAX, which keeps several supports, two can become the same: kept ones are found by what is left of them.
+    # Only MAX keeps several supports, of which two can become the same. The table has what is left of those kept.
     table = _new_table(last - first if largest is not None and choice.hidden > 0 else 0)
     kept, begin = first, offset[first]
     for m in range(first, last):
@@ -152,7 +152,7 @@ def _order(offset: Any, position: Any, a: int, b: int, forward: bool) -> int:
 
 @allocating
 def find_distinct(output: Output, first: Any) -> None:
-    """Says of each match whether it is the first that is so."""
+    """Says of each match whether no earlier one is the same."""
     table = _new_table(len(output.start))
     for m in range(len(output.start)):
         first[m] = _is_new(output, m, table)
@@ -185,7 +185,7 @@ def _is_new(output: Output, m: int, table: Any) -> bool:
 
 @allocating
 def _choose_largest(offset: Any, position: Any, first: int, chosen: Any) -> None:
-    """MAX: those whose support is in no other's. Only a longer one can hold it, and of those a chosen one does."""
+    """MAX chooses what is in no other's support. If a match is in another's, it is in that of a longer, chosen one."""
     count = len(chosen)
     longest = 0
     for m in range(count):

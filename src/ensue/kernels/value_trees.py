@@ -30,7 +30,7 @@ from ensue.kernels.arena import (
 )
 from ensue.kernels.jit import at, inlined, inner
 
-#: What stands in a register for NULL, which no check holds for, and for nothing, for which all do.
+#: What a register holds for NULL, with which no check holds, and before anything is stored, when all checks hold.
 NULL = np.iinfo(np.int64).min
 UNSET = NULL + 1
 LEAST = NULL + 2

@@ -53,11 +53,16 @@ class WindowSegments:
         used, old = int(self._held.used[0]), self._held
         before, sums = self.lanes.widen(events.numbers, events.known, (old.before[:used], old.sums))
         room = used + int(np.count_nonzero(events.begins))
-        self._held = _empty(self.lanes.widths, room, max(partitions, len(old.last)))
-        for new, rows in zip(self._held[:5], (old.begin, old.after, old.partition, before, old.chosen), strict=True):
-            new[:used] = rows[:used]
-        self._held.used[0] = used
-        self._held.last[: len(old.last)], self._held.sums[: len(old.last)] = old.last, sums
+        if sums is not old.sums or room > len(old.begin) or partitions > len(old.last):
+            # Small batches come in a row: they do not copy what is open each time.
+            room = max(room, 2 * used)
+            self._held = _empty(self.lanes.widths, room, max(partitions, len(old.last)))
+            for new, rows in zip(
+                self._held[:5], (old.begin, old.after, old.partition, before, old.chosen), strict=True
+            ):
+                new[:used] = rows[:used]
+            self._held.used[0] = used
+            self._held.last[: len(old.last)], self._held.sums[: len(old.last)] = old.last, sums
         self._held = self._held._replace(begun=np.empty(len(events.begins), dtype=np.int64))
         self._events, self._base, self._cursor[0] = events, base, 0
         size = sum(part.nbytes for part in self._held)
@@ -106,7 +111,8 @@ class WindowSegments:
         sums = np.zeros((len(number), self.lanes.widths[0]), dtype=np.int64)
         last[:known], sums[:known] = self._held.last, self._held.sums
         self._held.partition[:used] = number[self._held.partition[:used]]
-        self._held = self._held._replace(last=last[kept], sums=sums[kept])
+        work = np.empty(max(len(self._held.begin), len(kept)), dtype=np.int64)
+        self._held = self._held._replace(last=last[kept], sums=sums[kept], work=work)
 
     def save(self) -> Parts:
         used = int(self._held.used[0])

@@ -578,6 +578,21 @@ def find(node: Node, kind: type[N]) -> Iterator[N]:
     return (n for n in walk(node) if isinstance(n, kind))
 
 
+def rebuilt(node: N, by: Callable[[Node], Node | None]) -> N:
+    """The node with each part replaced for which `by` returns another; replacements are not searched again."""
+    other = by(node)
+    if other is not None:
+        return other  # type: ignore[return-value]
+    changes: dict[str, object] = {}
+    for f in dataclasses.fields(node):
+        value = getattr(node, f.name)
+        if isinstance(value, Node):
+            changes[f.name] = rebuilt(value, by)
+        elif isinstance(value, tuple):
+            changes[f.name] = tuple(rebuilt(v, by) if isinstance(v, Node) else v for v in value)
+    return dataclasses.replace(node, **changes)  # type: ignore[arg-type]
+
+
 def replaced(e: Expression, by: Callable[[Expression], Expression | None]) -> Expression:
     """The expression with each part replaced for which `by` returns another; replacements are not searched again."""
     other = by(e)

@@ -12,13 +12,15 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from ensue.automata.model import NO_MARKS
+from ensue.automata.merging import merged
+from ensue.automata.model import NO_MARKS, Automaton
+from ensue.automata.predicates import predicates_of
 from ensue.data.schema import Kind, Schema
 from ensue.language import ast
 from ensue.language.printer import print_expression
 from ensue.logic.check import Checked
 from ensue.logic.own_aggregates import OwnAggregate
-from ensue.logic.scope import aggregates_of, without_aggregates
+from ensue.logic.scope import aggregates_of, attribute_variables, last_of_names, running_of, without_aggregates
 from ensue.logic.types import Typing
 from ensue.logic.window import looks_back
 from ensue.plan.automaton_spec import NO_WINDOW
@@ -46,14 +48,21 @@ def by_spans(plan: Plan, checked: Checked, *, at_hand: bool = False) -> Plan | N
     spans = _spans_of(next(iter(names)), plan, checked, at_hand) if len(names) == 1 else None
     if spans is None:
         return None
-    automaton = replace(
-        plan.automaton,
-        transitions=tuple(t if t.source == 0 else t.marked(NO_MARKS) for t in plan.automaton.transitions),
-    )
     # Of windows with one end, each holds the shorter ones: every selector chooses the longest, which starts first.
     chooses, judged = (s and ast.Selector.NEXT for s in (plan.chooses, plan.chooses_judged))
     spans = replace(spans, count=_count(plan))
+    automaton = _by_first_events(plan.automaton)
     return replace(plan, automaton=automaton, chooses=chooses, chooses_judged=judged, spans=spans)
+
+
+def _by_first_events(automaton: Automaton) -> Automaton:
+    """The automaton that marks only the event with which a run starts."""
+    steps = tuple(t if t.source == 0 else t.marked(NO_MARKS) for t in automaton.transitions)
+    plain = replace(automaton, transitions=steps)
+    small = merged(plain)
+    # Events may come with the conditions evaluated, by their numbers in the plan (`EventStream.predicate_bits`).
+    alike = predicates_of(t.guard for t in small.transitions) == predicates_of(t.guard for t in plain.transitions)
+    return small if alike else plain
 
 
 def _count(plan: Plan) -> int | None:
@@ -82,7 +91,7 @@ def _folded_of(asked: Sequence[ast.Expression], variable: str, schema: Schema | 
     """What is folded for some expressions; None where one of them needs the events."""
     if any(isinstance(e, ast.Name) for e in asked):
         return None  # its events are shown
-    if any(any(ast.find(without_aggregates(e), ast.Attribute)) for e in asked):
+    if any(attribute_variables(without_aggregates(e)) or running_of(e) or last_of_names(e) for e in asked):
         return None  # a condition on each of its events that no automaton checks
     folded: dict[str, Folded] = {}
     for call in _aggregates(asked):

@@ -76,6 +76,11 @@ class Choice:
         """Whether these are the user's keys only."""
         return self.keys == tuple(k.attribute for k in self.checked.query.partition)
 
+    @property
+    def unwatched(self) -> Choice:
+        """The same where events that EXPECT does not expect are not counted: not all come, or some come again."""
+        return replace(self, expectation=None)
+
     @cached_property
     def watching(self) -> Plan | None:
         """The plan whose matches are the events that EXPECT does not expect."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
+from ensue.columns.key_columns import with_keys
 from ensue.data.budget import Budget, Large
 from ensue.data.complex_events import ComplexEvents
 from ensue.data.envelope import Parts, prefixed, sealed, unprefixed, unsealed
@@ -117,6 +118,7 @@ class RunningQuery:
         return map(self._matches, self._parts(events))
 
     def _parts(self, events: EventStream) -> Iterator[ComplexEvents]:
+        events = with_keys(events, self._choice.checked.query)
         self._unexpected.push(events)
         self._kept.add(self._look_back.extended(events))
         yield from self._engine.parts(events)

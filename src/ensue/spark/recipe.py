@@ -105,8 +105,7 @@ class Recipe:
         """The query over finite events, of which only those come that matter."""
         given, closing = self.given, self.closed
         how: Any = {"given": given, "passing": True, "closing": closing, "mode": self.mode}
-        unwatched = replace(self.choice, expectation=None)
-        return RunningQuery(unwatched, self.tick, budget=budget, **how)
+        return RunningQuery(self.choice.unwatched, self.tick, budget=budget, **how)
 
     @cached_property
     def by_slice(self) -> Recipe:

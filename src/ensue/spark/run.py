@@ -52,6 +52,7 @@ from ensue.spark.session_zone import session_zone
 from ensue.spark.streaming import BucketProcessor, run_late, run_streaming
 from ensue.spark.task_memory import memory_of_tasks
 from ensue.spark.type_mapping import arrow_schema, in_zone, spark_schema
+from ensue.spark.variants import without_variants
 
 #: Stands for a missing time in the filter of a stream's events.
 _NO_TIME = int(np.iinfo(np.int64).min)
@@ -112,7 +113,7 @@ def run(
     if changing is not None and of_stream.alone:
         raise EngineError("alone=True lets matches wait less: with disorder= or changes=, leave it out")
     if not of_stream.unbounded and not job.bounded:
-        refuse_growing_state(job.choice)
+        refuse_growing_state(job.choice, job.events.time)
     frame = job.events.frame
     check_name(frame, of_stream.name)
     behind_operator = is_behind_operator(frame, job.events.time)
@@ -277,6 +278,7 @@ def prepare(
 ) -> Job:
     """Makes all decisions, and raises all errors that can be found before a job runs."""
     check(query, text)
+    query, events = without_variants(query, text, events)
     matches = mode is Mode.ENUMERATE  # what shows whole events needs all columns
     used = attributes_used(query) if matches else None
     if changing is not None and used is not None:
