@@ -18,7 +18,7 @@ from typing import Any
 
 TESTS = Path(__file__).parents[1] / "tests"
 #: The folders with the functions that compare one case.
-FOLDERS = [str(TESTS / name) for name in ("support", "engine", "properties", "spark")]
+FOLDERS = [str(TESTS / name) for name in ("support", "engine", "properties", "row_patterns", "spark")]
 
 
 @dataclass(frozen=True)
@@ -180,6 +180,9 @@ PARTS = (
     Part("live", "live queries over events in any order", 10_000, each("live_runs")),
     Part("revised", "the same in the buckets of a Spark stream", 2_000, each("test_revised_buckets")),
     Part("buckets", "the state of a Spark stream without Spark", 2_000, each("test_buckets")),
+    Part("row patterns", "random clauses MATCH_RECOGNIZE by both engines", 10_000, each("test_random")),
+    Part("arriving rows", "the same over rows in parts: what is told holds", 10_000, each("test_arriving")),
+    Part("row buckets", "the same in the buckets of a Spark stream", 2_000, each("test_row_pattern_streams")),
     Part("oracle", "random queries by the membership oracle", 20_000, each("test_membership")),
     Part("following", "the same with -> and absences in time", 20_000, each("test_membership", "compare_following")),
     Part("rules", "random patterns before and after rewriting", 20_000, each("test_rewriting")),

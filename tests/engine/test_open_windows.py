@@ -248,10 +248,19 @@ def test_lemma_6_2_as_printed_fails_in_its_first_reading():
         "(IS ANY : ANY[v - PREV(v) = 3 AND u > 1]:*)",
         "(IS ANY[name > 'x'] : ANY[name > 'x' AND name < 'y']:*)",
         "(IS ANY[ok] : ANY[NOT ok]:* : ANY[ok]:*)",
+        # Neither holds where the name is NULL, although nothing is decided of LIKE.
+        "(b TO e WHERE FORALL x IN [b, e] (NOT x[name LIKE 'a%'] AND NOT x[NOT name LIKE 'a%']))",
     ],
 )
 def test_no_bound_is_shown_by_a_run(windows):
     assert answer(f"SELECT count(w) AS n FROM S WINDOW w AS {windows}").answer is Answer.NO_BOUND
+
+
+def test_a_column_named_time_need_not_be_the_time():
+    """As the time of the events it never falls, so no window can end."""
+    choice = choice_of("SELECT count(w) AS n FROM S WINDOW w AS (IS ANY : ANY[time < PREV(time)]:+)")
+    assert open_windows(choice).most == 0
+    assert open_windows(choice, timed=False).answer is not Answer.BOUNDED
 
 
 def test_what_a_function_says_is_not_decided():

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from corpus_cases import CORPUS
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -17,7 +18,7 @@ from sparkling import differences, rows_of, run_in_batch, with_types
 
 import ensue
 from ensue.plan.mode import Mode
-from ensue.spark import file_stretches
+from ensue.spark import file_stretches, plain_scan
 from ensue.spark.plain_scan import SETTING
 from ensue.spark.read_by_tasks import ReadByTasks
 from ensue.spark.run import prepare
@@ -300,6 +301,18 @@ def test_a_cached_frame_is_what_it_was(spark, tmp_path):
     again.cache()
     assert "a cached DataFrame is not a plain scan" in read_by(again, AB)
     again.unpersist()
+
+
+def test_a_cluster_that_does_not_show_its_plan(spark, monkeypatch, tmp_path):
+    """Spark reads the files, as it did before."""
+    frame = spark.read.parquet(written(tmp_path / "e", events()))
+
+    def refused(*_):
+        raise Py4JError("the method is not allowed")
+
+    monkeypatch.setattr(plain_scan, "_relation", refused)
+    assert read_by(frame, AB) == "Spark: Spark does not show its plan here (Py4JError)"
+    assert rows_of(ensue.match(frame, AB).toArrow()) == rows_of(ensue.match(events(), AB).to_arrow())
 
 
 def test_views_and_tables(spark, tmp_path):

@@ -29,13 +29,16 @@ class OpenWindows:
     why: str = ""  # why it is not known
 
 
-def open_windows(choice: Choice, *, expected: bool = True) -> OpenWindows:
-    """Decides it; with `expected`, for streams that are as EXPECT says. What shows that there is no bound was run."""
+def open_windows(choice: Choice, *, expected: bool = True, timed: bool = True) -> OpenWindows:
+    """Decides it; with `expected`, for streams that are as EXPECT says. What shows that there is no bound was run.
+
+    They are `timed` if the attribute `time` is the time of the events, as it is unless another one is named.
+    """
     plan = choice.plan
     if plan is None:
         return OpenWindows(Answer.NOT_KNOWN, why="no automaton evaluates the query")
     expectation = choice.expectation if expected and choice.own_keys else None
-    found = overlap(plan.with_registers.automaton, expectation)
+    found = overlap(plan.with_registers.automaton, expectation, timed=timed)
     most = _counted(found, plan.window)
     if found.bounded or most is not None:
         return OpenWindows(Answer.BOUNDED, most, found.longest)

@@ -169,7 +169,8 @@ def _walked(plan: Plan, given: _Classified) -> Walked:
     ends = (given.is_first, given.is_last, given.open_end is not None, starts, waits)
     rows = WalkRows(given.classes, given.live, given.in_set, *ends)
     state = np.zeros(3, dtype=np.int64)
-    found = _room(1024, 4096)
+    # Matches that do not overlap have no more rows than there are; memory that is not written to costs nothing.
+    found = _room(len(rows.classes) + 1, len(rows.classes) + 1)
     while True:
         status = row_walk.walk(compiled, rows, _SKIPS[plan.clause.skip.to], state, found)
         if status == row_walk.DONE:

@@ -18,6 +18,7 @@ from ensue.columns.evaluation import evaluated
 from ensue.columns.raw_arrays import array_of, missing, raw
 from ensue.data.events import integers
 from ensue.data.schema import Kind
+from ensue.kernels.row_members import nth_members
 from ensue.language import ast
 from ensue.row_patterns.aggregates_of_rows import aggregates_of
 from ensue.row_patterns.match_finding import FoundMatches
@@ -35,6 +36,7 @@ class Views:
 
     match: Integers
     current: Integers
+    one_each: bool = False  # whether there is one for each match, at its last row
 
     def __len__(self) -> int:
         return len(self.match)
@@ -83,24 +85,47 @@ class Measures:
                 every = np.arange(size + 1)
                 self._known[of] = _Members(every[:-1], every)
             else:
-                wanted = np.array([v in of for v in self.found.program.variables], dtype=np.bool_)
-                taken = wanted[self.found.variables]
+                taken = self._wanted(of)[self.found.variables]
                 self._known[of] = _Members(np.flatnonzero(taken), np.concatenate([[0], np.cumsum(taken)]))
         return self._known[of]
 
     def _range(self, term: Navigation | Aggregate) -> tuple[_Members, Integers, Integers]:
         """From which member to which the term looks, at each point of view."""
-        members, offset, match = self._members(term.of), self.found.offset, self.views.match
-        begin = offset[match]
-        end = offset[match + 1] if term.final else begin + self.views.current + 1
+        members = self._members(term.of)
+        begin, end = self._reach(term)
         return members, members.before[begin], members.before[end]
 
+    def _reach(self, term: Navigation | Aggregate) -> tuple[Integers, Integers]:
+        """From which row to which row the term looks, at each point of view, counted through all matches."""
+        offset, match = self.found.offset, self.views.match
+        begin = offset[match]
+        return begin, offset[match + 1] if term.final else begin + self.views.current + 1
+
+    def _wanted(self, of: frozenset[str]) -> Mask:
+        """Whether each variable is one of these."""
+        return np.array([v in of for v in self.found.program.variables], dtype=np.bool_)
+
+    def _place(self, term: Navigation) -> tuple[Integers, Mask]:
+        """The row before `step`, counted through all matches, at each point of view; and whether there is one."""
+        begin, end = self._reach(term)
+        if term.of is None:
+            place = begin + term.offset if term.from_first else end - 1 - term.offset
+            there = (place >= begin) & (place < end)
+        elif self.views.one_each:  # then all rows that are looked at are no more than those of all matches
+            wanted = self._wanted(term.of)[self.found.program.variable]
+            place = np.empty(len(begin), dtype=np.int64)
+            nth_members(wanted, self.found.steps, begin, end, term.offset, term.from_first, place)
+            there = place >= 0
+        else:
+            members, low, high = self._range(term)
+            member = low + term.offset if term.from_first else high - 1 - term.offset
+            there = (member >= low) & (member < high)
+            member = np.where(there, member, 0)
+            place = members.places[member] if len(members.places) else np.zeros(len(member), dtype=np.int64)
+        return (place if there.all() else np.where(there, place, 0)), there
+
     def _navigated(self, term: Navigation) -> pa.Array:
-        members, low, high = self._range(term)
-        member = low + term.offset if term.from_first else high - 1 - term.offset
-        there = (member >= low) & (member < high)
-        member = np.where(there, member, 0)
-        place = members.places[member] if len(members.places) else np.zeros(len(member), dtype=np.int64)
+        place, there = self._place(term)
         match = self.views.match
         begin = self.found.offset[match]
         row = self.found.start[match] + place - begin + term.step

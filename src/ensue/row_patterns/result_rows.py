@@ -49,7 +49,7 @@ def _views(clause: CheckedClause, found: FoundMatches) -> tuple[Views, Integers]
     """The points of view of the rows that are shown, and the row of the table that each one shows."""
     every = np.arange(len(found))
     if clause.rows is RowsPerMatch.ONE:
-        return Views(every, found.lengths - 1), found.start
+        return Views(every, found.lengths - 1, one_each=True), found.start
     empty = found.lengths == 0
     shown = np.where(empty, clause.rows is not RowsPerMatch.OMIT_EMPTY, found.lengths).astype(np.int64)
     match = np.repeat(every, shown)

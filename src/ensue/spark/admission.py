@@ -5,6 +5,7 @@ A refusal says what makes the state grow: events that were run, and leave more a
 
 from __future__ import annotations
 
+from ensue.automata.overlap.values import TIME
 from ensue.engines.open_windows import Answer, OpenWindows, open_windows
 from ensue.errors import EngineError
 from ensue.explain.window_lines import no_bound
@@ -13,9 +14,9 @@ from ensue.plan.choice import Choice
 _ADVICE = "Bound it with WITHIN, or allow that with unbounded=True"
 
 
-def refuse_growing_state(choice: Choice) -> None:
+def refuse_growing_state(choice: Choice, time: str) -> None:
     """Raises an EngineError unless what the query keeps of a stream is bounded, if the stream is as EXPECT says."""
-    found = open_windows(choice)
+    found = open_windows(choice, timed=time == TIME)
     if not is_bounded(found, choice):
         raise EngineError(
             f"the query has no window: over a stream, its state would grow for ever{_why(found)}. {_ADVICE}"

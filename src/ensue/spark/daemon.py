@@ -11,8 +11,10 @@ from pyspark.daemon import manager
 
 def warm_up() -> None:
     """Loads all that workers need, by evaluating a very small query."""
+    import pyarrow.parquet  # noqa: F401
+
     import ensue
-    import ensue.spark.batch
+    import ensue.spark.batch_from_files
     import ensue.spark.streaming
 
     events = [{"time": 1, "type": "A", "k": 0}, {"time": 2, "type": "B", "k": 0}]

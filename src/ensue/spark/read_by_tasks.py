@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
 from pyspark.sql import types as T
 
 from ensue.spark.file_reading import FileReader
@@ -33,6 +35,13 @@ class ReadByTasks:
 
 def read_by_tasks(events: EventFrame, down: Pushdown, layout: Layout, attributes: Sequence[str]) -> ReadByTasks:
     """How the tasks read the files; raises LeftToSpark with the reason why Spark reads them."""
+    try:
+        return _read_by_tasks(events, down, layout, attributes)
+    except (Py4JError, PySparkException) as e:  # some clusters allow few calls, and versions of Spark differ
+        raise LeftToSpark(f"Spark does not show its plan here ({type(e).__name__})") from None
+
+
+def _read_by_tasks(events: EventFrame, down: Pushdown, layout: Layout, attributes: Sequence[str]) -> ReadByTasks:
     if any(a.startswith("\0") for a in attributes):
         raise LeftToSpark("a key of PARTITION BY is computed")
     if layout.slices is None and not layout.one_task:

@@ -113,7 +113,7 @@ def run(
     if changing is not None and of_stream.alone:
         raise EngineError("alone=True lets matches wait less: with disorder= or changes=, leave it out")
     if not of_stream.unbounded and not job.bounded:
-        refuse_growing_state(job.choice)
+        refuse_growing_state(job.choice, job.events.time)
     frame = job.events.frame
     check_name(frame, of_stream.name)
     behind_operator = is_behind_operator(frame, job.events.time)

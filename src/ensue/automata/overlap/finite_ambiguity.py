@@ -51,15 +51,15 @@ class Overlap:
     undecided: tuple[str, ...] = ()  # what was not decided: without a bound, it may be that there is one
 
 
-def overlap(automaton: Automaton, expectation: Expectation | None = None) -> Overlap:
-    """Decides it for the windows of an automaton, over the streams that are as expected.
+def overlap(automaton: Automaton, expectation: Expectation | None = None, *, timed: bool = True) -> Overlap:
+    """Decides it for the windows of an automaton, over the streams that are as expected; `timed` as of `Streams`.
 
     >>> from ensue.automata.build import build
     >>> from ensue.language.parser import parse_pattern
     >>> overlap(build(parse_pattern("a:* : b"))).bounded, overlap(build(parse_pattern("ANY:{3}"))).most
     (False, 2)
     """
-    streams = Streams((t.guard for t in automaton.transitions), expectation)
+    streams = Streams((t.guard for t in automaton.transitions), expectation, timed=timed)
     undecided = [*streams.undecided, *_of_registers(automaton)]
     try:
         graph = _Graph(automaton, streams)

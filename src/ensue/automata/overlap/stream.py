@@ -46,6 +46,10 @@ Memories = tuple[Memory, ...]
 Predicates = frozenset[Predicate]
 
 
+#: What is not decided may be any of these; where it is NULL, its negation does not hold either.
+_TRUTHS: tuple[Truth, ...] = (True, False, None)
+
+
 class TooMany(Exception):
     """There is too much to go through: nothing is decided."""
 
@@ -72,9 +76,12 @@ class Letter:
 
 
 class Streams:
-    """The streams as far as these guards, and what they ask of the past, can tell them apart."""
+    """The streams as far as these guards, and what they ask of the past, can tell them apart.
 
-    def __init__(self, guards: Iterable[Guard], expectation: Expectation | None) -> None:
+    If they are `timed`, the attribute `time` is the time of the events: it is never missing and never falls.
+    """
+
+    def __init__(self, guards: Iterable[Guard], expectation: Expectation | None, *, timed: bool = True) -> None:
         self._expectation = expectation
         own = predicates_of(guards)
         asked = [*own, *(predicates_of(expectation.unexpected) if expectation else ())]
@@ -90,7 +97,7 @@ class Streams:
         self._parts = {name: made_of(name) for g in groups_of(atoms) for name, made in g.names if made}
         atoms += [IsMissing(v) for parts in self._parts.values() for v in parts]
         self._undecided = [a for a in atoms if isinstance(a, Undecided)]
-        self.groups = groups_of(atoms)
+        self.groups = groups_of(atoms, timed=timed)
         self._letters: dict[Memories, list[Letter]] = {}
 
     @property
@@ -132,10 +139,10 @@ class Streams:
     def _possible(self, memories: Memories) -> list[Letter]:
         choices = [list(g.following(m)) for g, m in zip(self.groups, memories, strict=True)]
         types: list[str | None] = [*(p.name for p in self._types), None]
-        size = len(types) * 2 ** len(self._undecided) * math.prod(map(len, choices))
+        size = len(types) * len(_TRUTHS) ** len(self._undecided) * math.prod(map(len, choices))
         if size > 20 * MOST_LETTERS:
             raise TooMany
-        unknown = itertools.product((True, False), repeat=len(self._undecided))
+        unknown = itertools.product(_TRUTHS, repeat=len(self._undecided))
         found: dict[tuple[frozenset[Predicate], Memories], Letter] = {}
         for type_, nexts, said in itertools.product(types, itertools.product(*choices), unknown):
             if self._parts and self._is_made_of_missing(memories, nexts):

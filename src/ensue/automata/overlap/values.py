@@ -30,7 +30,7 @@ from ensue.automata.overlap.conditions import (
 Memory = tuple[tuple[int | None, ...], tuple[int, ...]]
 #: Where the new values lie: ranks, or between two ranks; None for what is missing.
 Placement = tuple[float | None, ...]
-#: The time of events: it is never missing and never falls.
+#: The attribute that has the time of events, unless another one is named.
 TIME = "time"
 
 
@@ -50,6 +50,7 @@ class Group:
     reach: tuple[int, ...]  # how many events back each is asked for
     constants: tuple[int | float | str, ...]  # in their order
     atoms: tuple[Compares | IsMissing, ...]
+    timed: bool = True  # whether the attribute `time` is the time of the events
 
     @property
     def only_constants(self) -> bool:
@@ -91,7 +92,7 @@ class Group:
             yield so_far
             return
         name, made = self.names[len(so_far)]
-        is_time = name == TIME and not made
+        is_time = self.timed and name == TIME and not made
         least = dict(zip(self.remembered, memory[0], strict=True)).get(Value(TIME, 1)) if is_time else None
         for place in self._possible(known):
             if least is None or place >= least:
@@ -136,7 +137,7 @@ def _around(known: Sequence[float]) -> Iterator[float]:
     yield from known
 
 
-def groups_of(atoms: Iterable[Atom]) -> list[Group]:
+def groups_of(atoms: Iterable[Atom], *, timed: bool = True) -> list[Group]:
     """The groups that these atoms speak of."""
     asked = [a for a in dict.fromkeys(atoms) if not isinstance(a, Undecided)]
     together: dict[tuple[str, bool], set[tuple[str, bool]]] = {}
@@ -153,7 +154,7 @@ def groups_of(atoms: Iterable[Atom]) -> list[Group]:
         constants = {c for a in own for c in _constants(a)}
         if any(isinstance(c, bool) for c in constants):
             constants = {False, True}
-        found.append(Group(tuple(names), tuple(reach), tuple(_in_order(constants)), tuple(own)))
+        found.append(Group(tuple(names), tuple(reach), tuple(_in_order(constants)), tuple(own), timed))
     return found
 
 

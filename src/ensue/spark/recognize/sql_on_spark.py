@@ -6,6 +6,7 @@ them wherever SQL names a table, and its own WITH goes before them, as the inner
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -22,6 +23,9 @@ from ensue.row_patterns.from_tables import is_column
 from ensue.spark.plain_columns import OWN, quoted
 from ensue.spark.recognize.clause_job import ClauseJob, SparkOptions, prepare
 from ensue.spark.recognize.clauses_in_text import ClauseInText, first_clause, name_of_table
+
+#: A table by its name, with an alias or without.
+_ONE_NAME = re.compile(r"`?(\w+)`?(?:\s+(?:AS\s+)?`?\w+`?)?", re.IGNORECASE)
 
 
 def sql_on_spark(text: str, given: Mapping[str, Any], options: SparkOptions) -> DataFrame:
@@ -101,9 +105,16 @@ class _Running:
             k if is_column(k.expression) else replace(k, expression=column(k.expression, f"{COMPUTED}{i}"))
             for i, k in enumerate(clause.order)
         )
-        frame = self.query(f"SELECT *{''.join(columns)}\nFROM {table}", found.named)
+        frame = None if columns or found.named else self._given(table)
+        if frame is None:
+            frame = self.query(f"SELECT *{''.join(columns)}\nFROM {table}", found.named)
         clause = replace(clause, partition=partition, order=order)
         return prepare(clause, self.text, frame, name_of_table(table), names, self.options)
+
+    def _given(self, table: str) -> DataFrame | None:
+        """The DataFrame that was given, if the table is one as it is: then it can be seen where it comes from."""
+        name = _ONE_NAME.fullmatch(table)
+        return None if name is None else next((f for n, f in self.frames.items() if n.lower() == name[1].lower()), None)
 
     def _read(self, found: ClauseInText) -> rows.MatchRecognize:
         begin, end = found.clause
