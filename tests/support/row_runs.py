@@ -44,13 +44,18 @@ def with_cut(query: ast.Query, rng: Random) -> ast.Query:
 
 def _sort_keys(query: ast.Query, rng: Random) -> tuple[ast.SortKey, ...]:
     """ORDER BY of some columns of the result, and of what its single variables have."""
-    columns: list[ast.Expression] = [ast.Name(o.name) for o in outputs(query, Typing(None)) if o.whole is None]
+    ordered = (o for o in outputs(query, Typing(None)) if o.whole is None and not _is_list(o.expression))
+    columns: list[ast.Expression] = [ast.Name(o.name) for o in ordered]
     columns += [ast.Name(name) for name in ("start_time", "end_time")]
     columns += [ast.Name(k.alias or k.attribute) for k in query.partition if k.alias or k.expression is None]
     plain = [i.expression for i in query.items or () if isinstance(i.expression, ast.Attribute)]
     columns += [ast.Binary("+", ast.Attribute(e.variable, "v"), ast.Literal(1, ast.LiteralType.INTEGER)) for e in plain]
     chosen = rng.sample(columns, min(len(columns), rng.choice((1, 2, 3))))
     return tuple(ast.SortKey(e, rng.random() < 0.5, rng.random() < 0.5) for e in chosen)
+
+
+def _is_list(e: ast.Expression) -> bool:
+    return isinstance(e, ast.Call) and e.function == "collect"
 
 
 def compare_rows(made: ensue.Query, events: list[Event], rng: Random, told: str) -> str:

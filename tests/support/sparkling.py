@@ -36,6 +36,7 @@ from ensue.language.ast import NANOSECONDS
 from ensue.language.parser import parse_query
 from ensue.logic.check import check
 from ensue.logic.classify import deadline_of
+from ensue.own.registry import bound
 from ensue.results.detections import Detections
 from ensue.results.matches import Matches
 from ensue.spark.type_mapping import spark_schema
@@ -81,6 +82,7 @@ class Case:
         return self._rows(replace(parse_query(self.text), limit=None))
 
     def _rows(self, tree: ast.Query) -> Counter[str]:
+        tree = bound(tree, self.text, {})
         query = ensue.Query(self.text, tree)
         if not self.goes_on or deadline_of(tree.pattern) is None:
             if self.detects:

@@ -36,6 +36,11 @@ class RowQuota:
         return cls(query.limit, keys)
 
     @property
+    def of_each_key(self) -> bool:
+        """Whether rows are counted key by key."""
+        return bool(self._keys)
+
+    @property
     def full(self) -> bool:
         """Whether no further row is taken; of keys, there may always be another."""
         return not self._keys and self._count >= self._most

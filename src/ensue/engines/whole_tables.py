@@ -106,6 +106,8 @@ def _first_rows(work: Work, quota: RowQuota) -> ComplexEvents:
     """The rows that a quota takes. One thread looks for them in the first events; if it takes all, others help."""
     if len(work.stream) <= _FIRST_EVENTS or work.choice.plan is None:
         return _taken(work, quota)
+    if quota.of_each_key:
+        return quota.take(_all_rows(work), work.stream)  # there may be another key at the end
     first = replace(work, stream=work.stream.slice(0, _FIRST_EVENTS), closed=False, progress=None)
     quota_of_first = copy(quota)
     found = _taken(first, quota_of_first)

@@ -28,12 +28,12 @@ class _Teller(Listener):
         _told.add(self._key)
         if self._kept:
             log.warning(
-                "compiling the engine for queries of this kind: some 3 to 6 seconds of processor time, once on this "
+                "compiling the engine for queries of this kind: some 3 to 8 seconds of processor time, once on this "
                 "machine; 'ensue prepare' does it beforehand"
             )
         else:
             log.warning(
-                "compiling the engine for queries of this kind: some 3 to 6 seconds of processor time in each process, "
+                "compiling the engine for queries of this kind: some 3 to 8 seconds of processor time in each process, "
                 "because no folder for compiled kernels can be written to; NUMBA_CACHE_DIR names another"
             )
 

@@ -10,7 +10,8 @@ same whatever the number of ids.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from functools import reduce
 
 from ensue.language import ast
 from ensue.logic.check import Checked
@@ -46,29 +47,88 @@ def tied(checked: Checked, *, counting: bool = False) -> Checked:
     PARTITION BY id
     """
     query = checked.query
+    attributes = _tying(dataclasses.replace(query, pattern=lifted(query.pattern)), checked, counting)
+    if not attributes:
+        return checked
+    return _with_keys(dataclasses.replace(query, pattern=lifted(query.pattern, attributes)), checked, attributes)
+
+
+def _tying(query: ast.Query, checked: Checked, counting: bool) -> list[str]:
+    """The attributes that are equal in all events of a match, by the filters around the whole."""
     core, filters = _spine(query.pattern)
     if query.consume is not ast.Consume.NONE or query.selector is ast.Selector.STRICT:
-        return checked
+        return []
     counted = any(isinstance(w.window, ast.EventCount) for w in _windows(query.pattern))
     if (counted and not counting) or not all(map(_concerns_its_own_events, _all_nodes(query, core, filters))):
-        return checked
-    known = always_marked(core)
-    equalities = [e for e in _equalities(filters) if e[1] <= known]
-    absent = [_with_others(q, known) for q in _absent_in(core)]
+        return []
+    equalities, absent = _of_match(core, filters), _of_absences(core)
     named = dict.fromkeys(a for a, _ in [*equalities, *(e for es in absent for e in es)])
     attributes = [a for a in named if _ties_all(core, a, equalities, absent)]
     if checked.schema is not None:  # nested values can be compared, but are no keys
         attributes = [a for a in attributes if not checked.schema.attributes[a].kind.nested]
-    if not attributes:
-        return checked
+    return attributes
+
+
+def _with_keys(query: ast.Query, checked: Checked, attributes: list[str]) -> Checked:
+    """The query with these attributes as keys, and without what they settle."""
+    core, filters = _spine(query.pattern)
     old = {k.attribute for k in query.partition}
     keys = tuple(ast.PartitionKey(a) for a in attributes if a not in old)
-    settled = frozenset((a, v) for a, v in equalities if a in attributes)
-    pattern = _without(query.pattern, settled)
-    pattern = _in_absent(pattern, frozenset(attributes), known)
+    settled = frozenset((a, v) for a, v in _of_match(core, filters) if a in attributes)
+    pattern = _in_absent(_without(query.pattern, settled), frozenset(attributes), always_marked(core))
     return dataclasses.replace(
         checked, query=dataclasses.replace(query, pattern=pattern, partition=(*query.partition, *keys))
     )
+
+
+def _of_match(core: ast.Pattern, filters: list[ast.Filter]) -> list[Equality]:
+    """The equalities between events that every match has."""
+    return [e for e in _equalities(filters) if e[1] <= always_marked(core)]
+
+
+def _of_absences(core: ast.Pattern) -> list[dict[Equality, str]]:
+    return [_with_others(q, always_marked(core)) for q in _absent_in(core)]
+
+
+def lifted(p: ast.Pattern, attributes: Collection[str] | None = None) -> ast.Pattern:
+    """The pattern with the equalities of its steps, those of these attributes, in filters around all steps.
+
+    >>> from ensue.language.parser import parse_pattern
+    >>> from ensue.language.printer import print_pattern
+    >>> print_pattern(lifted(parse_pattern("A AS x ; (B AS y FILTER y.id = x.id AND y.v > 1) WITHIN 5 s")))
+    'A AS x ; (B AS y FILTER y.v > 1) FILTER y.id = x.id WITHIN 5 s'
+    """
+    if isinstance(p, ast.Filter | ast.Within):
+        return dataclasses.replace(p, body=lifted(p.body, attributes))
+    moved: list[ast.Expression] = []
+    rest = _steps_without(p, always_marked(p) & singles(p), attributes, moved)
+    return reduce(_filtered, moved, rest) if moved else p
+
+
+def _steps_without(
+    p: ast.Pattern, known: frozenset[str], attributes: Collection[str] | None, moved: list[ast.Expression]
+) -> ast.Pattern:
+    """The pattern without the equalities of events that it has once in every match: these are `moved`."""
+    if isinstance(p, ast.Sequence | ast.NotBetween):
+        left, right = (_steps_without(side, known, attributes, moved) for side in (p.left, p.right))
+        return dataclasses.replace(p, left=left, right=right)
+    if not isinstance(p, ast.Filter | ast.Within | ast.NotAfter | ast.NotBefore):
+        return p
+    body = _steps_without(p.body, known, attributes, moved)
+    if not isinstance(p, ast.Filter):
+        return dataclasses.replace(p, body=body)
+    kept: list[ast.Expression] = []
+    for c in conjuncts_of(p.condition):
+        equality = _equality(c)
+        ties = equality is not None and equality[1] <= known and (attributes is None or equality[0] in attributes)
+        (moved if ties else kept).append(c)
+    if len(kept) == len(conjuncts_of(p.condition)):
+        return dataclasses.replace(p, body=body)
+    return reduce(_filtered, kept, body)
+
+
+def _filtered(p: ast.Pattern, condition: ast.Expression) -> ast.Pattern:
+    return ast.Filter(p, condition, span=condition.span)
 
 
 def _spine(p: ast.Pattern) -> tuple[ast.Pattern, list[ast.Filter]]:
