@@ -1,17 +1,5 @@
 """Queries over Spark DataFrames, batch and streaming: the same meaning, with Spark's shuffles, state and recovery.
 
-<<<<<<< HEAD
-frames     the user's DataFrames: columns, types, watermark, several streams merged
-pushdown   what the JVM evaluates: predicates as bits of one word, events that change nothing filtered out
-layout     how the events are distributed: by key, by time slices, or not at all, and why
-packing    rows as Arrow blobs, one for each bucket, so that few rows cross the shuffle
-batch      a lazy DataFrame of matches over a finite DataFrame
-streaming  the same over a stream, with its state in Spark's own state store
-recognize  MATCH_RECOGNIZE: each clause becomes a DataFrame, and Spark runs the SQL around it
-session    a session for the demo, the command line and the tests
-deferred   answers what Spark asks of a stream before its first event, without loading the rest
-files      reads files and hands over matches for the command line
-=======
 frames             the user's DataFrames: columns, types, watermark, several streams merged
 pushdown           what the JVM evaluates: predicates as bits of one word, events that change nothing filtered out
 conditions_in_sql  conditions as Spark SQL, with exactly our meaning
@@ -21,10 +9,10 @@ read_by_tasks      whether the tasks of a batch read its Parquet files themselve
 packing            rows as Arrow blobs, one for each bucket, so that few rows cross the shuffle
 batch              a lazy DataFrame of matches over a finite DataFrame
 streaming          the same over a stream, with its state in Spark's own state store
+recognize          MATCH_RECOGNIZE: each clause becomes a DataFrame, and Spark runs the SQL around it
 session            a session for the demo, the command line and the tests
 deferred           answers what Spark asks of a stream before its first event, without loading the rest
 files              reads files and hands over matches for the command line
->>>>>>> main
 """
 
 from typing import TYPE_CHECKING, Any
