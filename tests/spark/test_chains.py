@@ -212,7 +212,8 @@ def test_a_window_of_spark_over_matches(spark, tmp_path):
     written(tmp_path / "source", [events], Random("windows"))
 
     def by_window(matches: DataFrame) -> DataFrame:
-        return matches.groupBy(F.window("end_time", "10 seconds")).count().select("window.end", "count")
+        timed = matches.withWatermark("end_time", "5 seconds")  # as one writes it; it changes nothing
+        return timed.groupBy(F.window("end_time", "10 seconds")).count().select("window.end", "count")
 
     found = run(by_window(ensue.match(source(spark, tmp_path / "source"), PAIRS)), tmp_path)
     wanted = by_window(ensue.match(frame_of_events(spark, events), PAIRS)).toArrow()
@@ -264,6 +265,7 @@ def test_what_cannot_follow_is_refused(spark, tmp_path):
         ensue.match(matches, "SELECT * FROM M WHERE M ; M WITHIN 5 s", time="end_time")
     with pytest.raises(AnalysisException, match="The metric name is not unique: ensue"):
         matches.union(ensue.match(events, PAIRS.replace("8 s", "7 s")))
-    again = matches.withWatermark("end_time", "5 seconds")
+    assert matches.withWatermark("end_time", "5 seconds") is matches  # it is event time already
+    again = matches.select("*").withWatermark("end_time", "5 seconds")
     with pytest.raises(ensue.DataError, match="leave withWatermark out"):
         ensue.match(again, "SELECT * FROM M WHERE M ; M WITHIN 5 s", time="end_time", name="second")

@@ -43,6 +43,20 @@ def with_event_time(result: T.StructType, *, told_later: bool) -> T.StructType:
     return T.StructType(fields)
 
 
+def with_own_watermark(matches: DataFrame) -> DataFrame:
+    """The same stream of matches, for whose `end_time` a call of `withWatermark` changes nothing: it is event time.
+
+    A second watermark would only advance with the matches, which wait for the slowest watermark.
+    """
+    of_spark = matches.withWatermark
+
+    def with_watermark(eventTime: str, delayThreshold: str) -> DataFrame:
+        return matches if eventTime == "end_time" else of_spark(eventTime, delayThreshold)
+
+    matches.withWatermark = with_watermark  # type: ignore[method-assign]
+    return matches
+
+
 def is_told_later(field: T.StructField) -> bool:
     """Whether this is the end of matches that are reported only when a deadline has passed."""
     return _TOLD_LATER in field.metadata

@@ -36,7 +36,7 @@ from ensue.spark.admission import refuse_growing_state
 from ensue.spark.batch import run_batch
 from ensue.spark.batch_from_files import run_on_files
 from ensue.spark.bucket_count import BucketCount
-from ensue.spark.chaining import check_name, is_behind_operator, with_event_time
+from ensue.spark.chaining import check_name, is_behind_operator, is_told_later, with_event_time, with_own_watermark
 from ensue.spark.computed_keys import column_of, with_key_columns
 from ensue.spark.frames import EventFrame, Frames, as_schema, check_stream, final_after, read_frames
 from ensue.spark.layout import Layout, batch_layout
@@ -125,7 +125,8 @@ def run(
         behind_operator=behind_operator,
         disorder=job.disorder,
     )
-    return run_streaming(job.streamed, processor, job.result, name=of_stream.name)
+    matches = run_streaming(job.streamed, processor, job.result, name=of_stream.name)
+    return matches if is_told_later(job.result["end_time"]) else with_own_watermark(matches)
 
 
 def _rows_of_batch(job: Job, recipe: Recipe) -> DataFrame:
