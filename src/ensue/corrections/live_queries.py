@@ -147,7 +147,7 @@ class LiveQueries:
         check_names(empty.column_names)
         answer = None if options.keep is None else CurrentAnswer(options.ticks("keep", shape.tick), self._budget)
         running = RunningQuery(choice.unwatched, shape.tick, budget=self._budget, hidden=frozenset((LOW, HIGH)))
-        return _Prepared(choice, empty, answer), Revision(running, choice.checked.query, self._budget)
+        return _Prepared(choice, empty, answer), Revision(running, self._budget)
 
     def _step(self, step: Step) -> dict[str, Changes]:
         found = self._stream.step(step)

@@ -14,12 +14,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pyarrow as pa
 
-from ensue.columns.key_columns import with_keys
 from ensue.corrections.match_ids import difference
 from ensue.corrections.unsettled import NO_TIME, Unsettled
 from ensue.data.budget import Budget, Large
 from ensue.data.envelope import Parts
-from ensue.language import ast
 from ensue.results.matches import Matches
 from ensue.results.running_query import RunningQuery
 
@@ -48,9 +46,8 @@ class MatchChanges:
 class Revision:
     """Goes along with the unsettled events: `follow` gives the changes of the matches after each change of them."""
 
-    def __init__(self, running: RunningQuery, query: ast.Query, budget: Budget) -> None:
+    def __init__(self, running: RunningQuery, budget: Budget) -> None:
         self._running = running
-        self._query = query
         self._held = budget.holder()
         self._points: list[_Point] = [_Point(0, running.parts())]
         self._seen: int | None = 0  # the unsettled events that the running query has seen; None if that is not known
@@ -128,7 +125,7 @@ class Revision:
         seen, self._seen = self._seen, None
         found: list[Matches] = []
         if until > seen and unsettled.events is not None:
-            found += self._running.matches(with_keys(unsettled.events.slice(seen, until - seen), self._query))
+            found += self._running.matches(unsettled.events.slice(seen, until - seen))
         if unsettled.watermark > (int(unsettled.times[until - 1]) if until else NO_TIME):
             due = self._running.matches_due(unsettled.watermark)
             found += [] if due is None else [due]

@@ -70,6 +70,8 @@ class Classifier:
         self._shifted = frozenset(shifted)
         asked_of = {} if guards is None else types_asked([*guards, *(g for m in machines for g in m.guards)])
         self._types_of = {p: types for p, types in asked_of.items() if _takes_long(p.expression)}
+        # Of events whose types were asked before they came, only the answers are here.
+        self._given_types = {p.name: k for k, p in enumerate(predicates) if isinstance(p, TypeIs) and given >> k & 1}
         self._folded = _Folded(predicates, given)
         self._machines = [(_Folded(m.predicates), _running(m, tick)) for m in machines]
 
@@ -119,7 +121,7 @@ class Classifier:
         """A code for each event of a batch, and the class of each code."""
         encoded = _type_codes(types)
         columns = self.look_back.columns(table, keys)
-        rows = {types: _rows_of(types, *encoded) for types in set(self._types_of.values())}
+        rows = {types: self._rows_of(types, *encoded, given) for types in set(self._types_of.values())}
         asked = {p: rows[types] for p, types in self._types_of.items()}
         truth = {p: self._mask(e, table, columns, asked.get(p)) for p, e in self._tests.items()}
         told: dict[Past, Told] = {}
@@ -132,6 +134,17 @@ class Classifier:
                 assert times is not None
                 told[machine.machine] = machine.run(classes, folded.words, keys, times)
         return self._folded.classes(*encoded, truth, told, given)
+
+    def _rows_of(
+        self, types: frozenset[str], codes: Codes, names: Sequence[str | None], given: Words | None
+    ) -> Positions | None:
+        """The rows of these types; None where they are nearly all."""
+        asked = np.array([n in types for n in names])[codes]
+        bits = sum(1 << k for name, k in self._given_types.items() if name in types)
+        if given is not None and bits:
+            asked |= given & given.dtype.type(bits) != 0
+        found = np.flatnonzero(asked)
+        return found if len(found) < _NEARLY_ALL * len(codes) else None
 
     def _mask(
         self, expression: ast.Expression, table: pa.Table, shifted: Mapping[str, pa.Array], rows: Positions | None
@@ -153,12 +166,6 @@ def _running(machine: Past, tick: int | None) -> RunningMachine | RunningLatestS
 def _takes_long(e: ast.Expression) -> bool:
     """Whether evaluating it for a row takes longer than looking at the row's type first."""
     return any(isinstance(n, ast.Call | ast.Cast | ast.Like | ast.AtTimeZone) for n in ast.walk(e))
-
-
-def _rows_of(types: frozenset[str], codes: Codes, names: Sequence[str | None]) -> Positions | None:
-    """The rows of these types; None where they are nearly all."""
-    found = np.flatnonzero(np.array([n in types for n in names])[codes])
-    return found if len(found) < _NEARLY_ALL * len(codes) else None
 
 
 def _type_codes(types: pa.Array) -> tuple[Codes, list[str | None]]:

@@ -64,7 +64,7 @@ class RevisedBucket:
     def revision(cls, recipe: Recipe, budget: Budget) -> tuple[Revision, Parts]:
         """The query, for one bucket after another, and the state with which each begins."""
         running = RunningQuery(recipe.choice.unwatched, recipe.tick, given=recipe.given, budget=budget, hidden=HIDDEN)
-        return Revision(running, recipe.choice.checked.query, budget), running.parts()
+        return Revision(running, budget), running.parts()
 
     def advance(self, batch: MicroBatch, budget: Budget) -> Told:
         """Takes in the changes of the events, and gives those of the matches."""
