@@ -52,7 +52,7 @@ def test_a_whole_variable_is_a_list_of_structs_with_all_columns():
 
 
 def test_a_variable_that_marks_nothing_is_an_empty_list():
-    assert table("x, z", "A AS x OR C AS z", "LIMIT 1").column("z").to_pylist() == [[], [], []]
+    assert table("x, z", "A AS x OR C AS z", "LIMIT 1 PER END").column("z").to_pylist() == [[], [], []]
 
 
 def test_rows_come_in_the_order_of_the_ends():

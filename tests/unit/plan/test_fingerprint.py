@@ -16,7 +16,7 @@ from fingerprints import fingerprint
 import ensue
 from ensue.automata.model import Automaton
 from ensue.automata.predicates import TypeIs
-from ensue.data.schema import Schema
+from ensue.data.schema import Kind, Schema
 from ensue.errors import EngineError
 from ensue.language import ast
 from ensue.language.parser import parse_expression
@@ -24,6 +24,7 @@ from ensue.logic.check import check
 from ensue.logic.window import Window
 from ensue.plan import Absence, Plan
 from ensue.plan.choice import Choice, choose
+from ensue.plan.spans import Folded, Spans
 from ensue.results.running_query import RunningQuery
 
 SCHEMA = Schema.of(pa.schema({"k": pa.int64(), "v": pa.int64(), "s": pa.string()}))
@@ -156,6 +157,7 @@ CHANGES: dict[str, Any] = {
     "chooses_judged": ast.Selector.MAX,
     "absence": Absence((frozenset({(TypeIs("D"), True)}),), _HOUR),
     "as_built": lambda plan: plan.automaton,
+    "spans": Spans("x", (Folded("count(x)", "count", None, Kind.INTEGER),)),
 }
 
 

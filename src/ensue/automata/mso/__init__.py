@@ -54,7 +54,7 @@ def compiled(p: FromTo) -> Compiled:
 
     >>> from ensue.language.parser import parse_pattern
     >>> compiled(parse_pattern("(b TO e WHERE b IS A AND e IS B AND b < e)")).automaton.size
-    5
+    4
     """
     predicates = list(dict.fromkeys(q for e in ast.find(p.formula, EventIs) for q in _asked(e.event)))
     diagrams = Diagrams()

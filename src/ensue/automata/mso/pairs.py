@@ -185,7 +185,7 @@ def print_pair(pair: Pair, types: frozenset[str]) -> str:
     >>> from ensue.language.parser import parse_pattern
     >>> p = parse_pattern("(b TO e WHERE e IS B AND EXISTS x (x + 1 = b AND x IS A))")
     >>> [print_pair(pair, frozenset("AB")) for pair in pairs_of(split(compiled(p)))]
-    ['(AFTER (ANY[not(A)] OR A:+ : ANY[not(A)]):* : A:+ IS ANY:* : B)']
+    ['(AFTER ANY[not(A)]:* : A : (ANY[not(A)]:* : A):* IS ANY:* : B)']
     """
     printer = _Printer(types)
     before = printer.text(pair.before)

@@ -1,0 +1,1 @@
+"""What a checked query is: scopes, types, and what can be told about it without events."""
