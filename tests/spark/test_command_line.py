@@ -80,7 +80,7 @@ def test_explain(folder: Path, lent: list[str]) -> None:
     assert (done.code, done.err, lent) == (0, b"", ["local[2]"])
     shown = done.out.decode()
     assert shown.startswith(ensue.query(TIMED).explain() + "\nspark\n  runs          batch\n")
-    assert "in the JVM    A, B\n" in shown
+    assert "read by       the tasks themselves, from 1 file\n" in shown
     assert "spark's plan\n" in shown
 
 

@@ -217,7 +217,7 @@ def test_keys_are_sent_where_tasks_do_not_share_them_out(spark):
     rows = [
         {"time": t, "type": x, "k": k} for t, (x, k) in enumerate(zip("ABABBA", (None, 0, 0, 0, 1, 1), strict=True))
     ]
-    text = "SELECT * FROM S WHERE (b TO e WHERE e > b - 1 AND e IS B) PARTITION BY k CONSUME BY ANY LIMIT 1"
+    text = "SELECT * FROM S WHERE (b TO e WHERE e > b - 1 AND e IS B) PARTITION BY k CONSUME BY ANY LIMIT 1 PER END"
     found = rows_of(ensue.match(frame_of(spark, pa.Table.from_pylist(rows)), text).toArrow())
     assert found == rows_of(ensue.match(rows, text, engine="reference").to_arrow())
     assert len(found) == 3
