@@ -124,3 +124,12 @@ def test_queries_come_and_go():
     assert retracted.to_arrow().column("change").to_pylist() == ["delete"]
     with pytest.raises(ensue.EngineError, match="no query named 'pair': did you mean 'pairs'"):
         again.remove("pair")
+
+
+def test_an_update_of_the_time_alone():
+    live = ensue.query("SELECT * FROM S WHERE ANY").live(unit="s", changes="op", id="n")
+    row = {"n": 5, "type": "A"}
+    live.push([{**row, "op": "insert", "time": 7}])
+    update = [{**row, "op": "update_preimage", "time": 7}, {**row, "op": "update_postimage", "time": 8}]
+    changes = live.push(update).to_arrow().select(["change", "end_time"]).to_pylist()
+    assert changes == [{"change": "delete", "end_time": 7}, {"change": "insert", "end_time": 8}]

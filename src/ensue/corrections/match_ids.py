@@ -47,8 +47,9 @@ def _whole_keys(matches: Matches) -> Hashes:
     for positions in (found.start, found.end, found.position):
         used[positions] = True
     places = np.flatnonzero(used)
-    rows = table.take(integers(places))
-    of_used = hashes_of_rows(rows.columns, len(rows))
+    # Times are shown too, and an event that was updated may have kept all but its time.
+    used_columns = [matches.stream.time_column, *table.columns]
+    of_used = hashes_of_rows([column.take(integers(places)) for column in used_columns], len(places))
     of_events = np.zeros((len(table), 2), dtype=np.uint64)
     of_events[places] = of_used
     keys = _of_events(matches, of_events)
