@@ -9,7 +9,7 @@ import pytest
 from amounts import most, shares
 from engines import found_events, plan_of, run_at_once, run_in_pieces, run_plan
 from overlapping_parts import random_part
-from strategies import events_table, random_selecting_query, random_stream
+from strategies import Event, events_table, random_selecting_query, random_stream
 
 import ensue
 from ensue.automata.build import select_
@@ -21,7 +21,7 @@ from ensue.language.printer import print_query
 from ensue.logic.check import check
 
 
-def compare(seed: int, text: str, events: list) -> str:
+def compare(seed: int, text: str, events: list[Event]) -> str:
     """By both engines, in one piece and in several; says what became of it."""
     told = (seed, text, events)
     query = parse_query(text)
@@ -61,6 +61,13 @@ def of_queries(seed: int) -> str:
     """Selectors at any depth of any pattern."""
     rng = Random(seed)
     return compare(seed, print_query(random_selecting_query(rng)), random_stream(rng, 8))
+
+
+def always_by_ranks(seed: int) -> str:
+    """Either of these, as `tools/soak.py` runs them."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(select_, "MOST_WITHOUT_RANKS", -1)
+        return of_queries(seed) if seed % 2 else of_parts(seed)
 
 
 @pytest.fixture
@@ -108,6 +115,7 @@ def test_the_programs_of_pairs_do_not_grow_with_the_stream(count):
     query = parse_query(text)
     stream = read_events(stream_of(Random(1), count, 12_000), query.streams, unit="s")
     plan = plan_of(check(query, text, stream.schema))
+    assert plan is not None
     assert bool(plan.rankings) == (count > 2)
     runner = Runner(plan, stream.tick)
     assert len(runner.push(stream.slice(0, 6_000))) > 1_000

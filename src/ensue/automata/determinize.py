@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from ensue.automata.model import Automaton, Marks
 from ensue.automata.predicates import Predicate, rankings_of
-from ensue.automata.ranks import FIRST, Ranker, Ranks
+from ensue.automata.ranker import FIRST, Ranker, Ranks
 from ensue.automata.registers import NO_ACTIONS, Actions
 
 Subset = frozenset[int]

@@ -1,7 +1,7 @@
 """`NEXT(p)` and `LAST(p)` with conditions on ranks: as large as the automaton of `p`, however large `select_` gets.
 
 Theorem 7.3 of Grez makes the order of all open runs a part of the state, which can be exponentially large. That order
-depends on the stream alone. So it is kept beside the automaton (`automata/ranks.py`), and each transition asks of it
+depends on the stream alone. So it is kept beside the automaton (`automata/ranker.py`), and each transition asks of it
 whether it is a best way to its target, as Algorithm 2 does: then only best runs stay.
 """
 

@@ -64,7 +64,8 @@ class Ranker:
             for state in states:
                 for move in self._moves.get(state, ()):
                     if word & move.mask == move.value:
-                        place = (not move.marked, rank) if self._latest_first else (rank, not move.marked)
+                        unmarked = int(not move.marked)
+                        place = (unmarked, rank) if self._latest_first else (rank, unmarked)
                         moved.append((move, place))
                         if move.target not in best or place < best[move.target]:
                             best[move.target] = place
