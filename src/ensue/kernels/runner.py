@@ -38,7 +38,6 @@ from ensue.kernels.earliest import WIDTH as LADDER
 from ensue.kernels.enumeration import MOST_CANDIDATES
 from ensue.kernels.forecast import Forecast
 from ensue.kernels.jit import read_only
-from ensue.kernels.kernels_on_disk import drop_stale
 from ensue.kernels.keys import KeyNumbers
 from ensue.kernels.output_buffer import OutputBuffer
 from ensue.kernels.programs import MoveNotes, Programs
@@ -176,7 +175,6 @@ class Evaluator:
         configurations: int = 4096,
         delivery: Delivery | None = None,
     ) -> None:
-        drop_stale()
         self.plan = plan
         self._reader = reader
         delivery = delivery or Delivery(together=plan.judged)
