@@ -17,7 +17,7 @@ from ensue.kernels.runner import Runner
 
 
 def all_pairs(events: int) -> list[dict[str, Any]]:
-    """`NEXT` of two to six pairs in any order, without a window (Grez, Corollary 7.1), as a whole query and inside one."""
+    """`NEXT` of two to six pairs in any order, without a window (Grez, Corollary 7.1)."""
     rows = []
     for count in range(2, 7):
         rng = Random(count)
