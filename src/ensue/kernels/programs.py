@@ -101,8 +101,8 @@ class Programs:
                 self._moves.append(move.source, move.mark, slot)
         for move in program.reported:
             self._reports.append(move.source, move.mark)
-        moves, reports = (first_move, len(self._moves)), (first_report, len(self._reports))
-        self._programs.append(after, len(program.after.subsets), *moves, *reports)
+        rows = (first_move, len(self._moves), first_report, len(self._reports))
+        self._programs.append(after, len(program.after.subsets), *rows)
         return number
 
     @property
