@@ -14,17 +14,19 @@ from ensue.explain.late_lines import late_lines
 from ensue.explain.timing_lines import timing_lines
 from ensue.explain.window_lines import pair_lines, window_lines
 from ensue.language import ast
-from ensue.language.printer import print_interval, print_pattern, print_query
+from ensue.language.printer import print_expression, print_interval, print_pattern, print_query
 from ensue.logic.check import Checked
 from ensue.logic.classify import Fragment, classify
 from ensue.logic.late_events import told_of_late_events
+from ensue.logic.local_conditions import MOST_TIMES_LARGER, combinations, local_conditions
 from ensue.logic.never import warnings_of
 from ensue.logic.partition_keys import key_name
-from ensue.logic.scope import bindings
+from ensue.logic.scope import bindings, named_twice
 from ensue.plan import Plan
 from ensue.plan.choice import Choice
 from ensue.plan.detector_automaton import deterministic
 from ensue.rewrite import RewriteStep
+from ensue.rewrite.split_cases import MOST_CONDITIONS, conditions_on_outer_events
 
 
 def explain(choice: Choice, *, verbose: bool = False, more: Mapping[str, list[str]] | None = None) -> str:
@@ -40,6 +42,7 @@ def explain(choice: Choice, *, verbose: bool = False, more: Mapping[str, list[st
         "variables": _variables(checked.query.pattern),
         "result": _columns(checked),
         "evaluation": [
+            *_filters(checked.query),
             *_properties(classify(checked.query)),
             f"late          {told_of_late_events(checked.query)}",
             *_keys(choice),
@@ -148,9 +151,30 @@ def _columns(checked: Checked) -> list[str]:
     return [", ".join([*keys, "start_time", "end_time", *(o.name for o in checked.outputs if not o.hidden)])]
 
 
+def _filters(query: ast.Query) -> list[str]:
+    """What the filters say of how many events, and in which form they are checked."""
+    combined, local = combinations(query.pattern), local_conditions(query.pattern)
+    alone = {print_expression(c) for c in combined}
+    related = "; ".join(c for c in classify(query).related if c not in alone)
+    several = ", or chooses between conditions on one event each" if combined else ""
+    lines = [f"filters       {'related events: ' + related if related else f'each concerns one event{several}'}"]
+    checked = [print_expression(c) for c in combined if c in local]
+    if checked:
+        lines.append(f"local         at the event of each part: {'; '.join(checked)}")
+    larger = f"with it the automaton could be more than {MOST_TIMES_LARGER} times larger"
+    lines += [f"not local     {print_expression(c)}: {larger}" for c in combined if c not in local]
+    outer = conditions_on_outer_events(query.pattern)
+    if len(outer) > MOST_CONDITIONS:
+        several = f"{len(outer)} conditions on earlier events inside of choices"
+        lines.append(f"not local     {several}: each can double the pattern")
+    shared = named_twice(query.pattern)
+    if shared:
+        lines.append(f"not safe      {', '.join(shared)}: named on both sides of a sequence, AND or ALL, so a set")
+    return lines
+
+
 def _properties(fragment: Fragment) -> list[str]:
-    related = "; ".join(fragment.related)
-    lines = [f"filters       {'related events: ' + related if related else 'each concerns one event'}"]
+    lines = []
     if fragment.look_back:
         lines.append("look-back     PREV reads earlier events of the stream")
     if fragment.windows:

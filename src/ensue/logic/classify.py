@@ -7,7 +7,7 @@ from functools import reduce
 
 from ensue.language import ast
 from ensue.language.printer import print_expression
-from ensue.logic.scope import aggregates_of, variables_of
+from ensue.logic.scope import aggregates_of, last_of_names, running_of, variables_of
 from ensue.logic.window import looks_back
 
 
@@ -77,3 +77,8 @@ def conjuncts_of(e: ast.Expression) -> list[ast.Expression]:
 def conjunction(conjuncts: list[ast.Expression]) -> ast.Expression:
     """The condition that all of these conjuncts hold; there must be at least one."""
     return reduce(lambda left, right: ast.Binary("AND", left, right, span=left.span.join(right.span)), conjuncts)
+
+
+def is_plain(e: ast.Expression) -> bool:
+    """Whether the expression has no look-back, no LASTOF, no RUNNING, and nothing that uses a whole set at once."""
+    return not (any(ast.find(e, ast.Each)) or looks_back(e) or last_of_names(e) or aggregates_of(e) or running_of(e))

@@ -43,6 +43,13 @@ class NotUnary(Exception):
         super().__init__(what)
 
 
+def clauses_of_condition(c: ast.Expression) -> list[Clause]:
+    """The clauses of a condition by itself: each of its variables may mark nothing, and then a clause holds."""
+    used = variables_of(c)
+    clauses = [_merged(raw) for raw in _conjunctive(c, used, negated=False)]
+    return [clause | {Part(x, _FALSE) for x in used - {part.variable for part in clause}} for clause in clauses]
+
+
 def clauses_of(p: ast.Filter) -> list[Clause]:
     """The clauses of the filter's condition, all of which must hold.
 

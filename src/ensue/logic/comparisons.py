@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from ensue.data.schema import Kind, Schema
 from ensue.language import ast
-from ensue.logic.classify import conjuncts_of
+from ensue.logic.classify import conjuncts_of, is_plain
+from ensue.logic.local_conditions import is_local
 from ensue.logic.scope import (
     aggregates_of,
     bindings,
@@ -75,11 +76,6 @@ def fits_a_register(e: ast.Expression, typing: Typing, operator: str) -> bool:
     return not type_.kind.nested and not pa.types.is_uint64(type_.arrow) and not typing.has_long_decimals(e)
 
 
-def is_plain(e: ast.Expression) -> bool:
-    """Whether the expression has no look-back, no LASTOF, no RUNNING, and nothing that uses a whole set at once."""
-    return not (any(ast.find(e, ast.Each)) or looks_back(e) or last_of_names(e) or aggregates_of(e) or running_of(e))
-
-
 def chains(body: ast.Pattern) -> tuple[ast.Pattern, list[Comparison], list[ast.Expression]]:
     """Takes the conditions that relate a round to the previous one out of an iteration's body.
 
@@ -137,9 +133,8 @@ def split(p: ast.Filter) -> tuple[list[Comparison], list[ast.Expression], ast.Fi
     conjuncts = conjuncts_of(p.condition)
     own = bindings(p.body).keys()
     found = {c: made for c in conjuncts if variables_of(c) <= own and (made := comparison(c)) is not None}
-    formulas = [
-        c for c in conjuncts if c not in found and is_plain(c) and (len(variables_of(c)) > 1 or variables_of(c) - own)
-    ]
+    related = [c for c in conjuncts if is_plain(c) and (len(variables_of(c)) > 1 or variables_of(c) - own)]
+    formulas = [c for c in related if c not in found and not (variables_of(c) <= own and is_local(c))]
     rest = with_conjuncts(p, [c for c in conjuncts if c not in found and c not in formulas])
     return list(found.values()), formulas, rest
 

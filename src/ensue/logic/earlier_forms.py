@@ -14,8 +14,8 @@ from dataclasses import replace
 from ensue.data.schema import Schema
 from ensue.language import ast
 from ensue.language.printer import print_expression
-from ensue.logic.classify import conjunction
-from ensue.logic.comparisons import MIRRORED, comparison, is_plain
+from ensue.logic.classify import conjunction, is_plain
+from ensue.logic.comparisons import MIRRORED, comparison
 from ensue.logic.scope import Bindings, aggregates_of, variables_of
 
 #: A part of a sum, and whether it is added.

@@ -110,6 +110,28 @@ def named(p: ast.Pattern) -> frozenset[str]:
     return frozenset[str]().union(*(named(part) for part in ast.children(p) if isinstance(part, ast.Pattern)))
 
 
+def named_twice(p: ast.Pattern) -> list[str]:
+    """The variables that `AS` binds on both sides of a sequence, `AND` or `ALL`, as a *safe* formula never does.
+
+    What an iteration binds does not count (Grez, section 5.1). In the thesis a variable stands for one event, so that a
+    formula which is not safe matches nothing; here such a variable is a set, except where `AND` and `ALL` join it.
+    """
+    found: set[str] = set()
+    for q in ast.walk(p):
+        if isinstance(q, ast.Sequence | ast.NotBetween | ast.And | ast.All):
+            found |= _named_once(q.left) & _named_once(q.right)
+    return sorted(found)
+
+
+def _named_once(p: ast.Pattern) -> frozenset[str]:
+    """The variables that `AS` binds outside of iterations."""
+    if isinstance(p, ast.Iteration) and has_rounds(p):
+        return frozenset()
+    own = frozenset({p.variable}) if isinstance(p, ast.As | ast.SpanOf) else frozenset[str]()
+    inside = [q for q in ast.children(p) if isinstance(q, ast.Pattern) and q is not getattr(p, "absent", None)]
+    return own.union(*map(_named_once, inside))
+
+
 def joined(p: ast.All) -> frozenset[str]:
     """The variables that must mark the same event on both sides of `ALL`: single ones that `AS` names on both."""
     return singles(p.left) & singles(p.right) & named(p.left) & named(p.right)

@@ -14,6 +14,7 @@ from ensue.rewrite.move_relations import move_relations
 from ensue.rewrite.push_filters import push_filters
 from ensue.rewrite.query_parts import QueryParts
 from ensue.rewrite.spell_out_next import spell_out_next
+from ensue.rewrite.split_cases import split_cases
 from ensue.rewrite.split_filters import split_filters
 from ensue.rewrite.take_out_absence import take_out_absence
 from ensue.rewrite.take_out_selector import take_out_selector
@@ -67,6 +68,7 @@ RULES: tuple[Rule, ...] = (
     Rule("spell out next", _on_query(spell_out_next), needed=True),
     Rule("tie by equality", tie_equalities),
     Rule("take out the absence", take_out_absence, needed=True),
+    *_shaping(split_cases),
     Rule("move relations", move_relations, needed=True),
     *_shaping(split_filters, drop_dead, push_filters, merge_prefixes),
     Rule("take out the selector", take_out_selector, needed=True),

@@ -3,19 +3,22 @@
     A AS x ; (B AS y FILTER y.v > x.v)+      is      (A AS x ; (B AS y)+) FILTER y.v > x.v
 
 A condition holds for every choice of an event from each set, which is what a filter over sets means. A comparison of
-two events is left around the smallest pattern that binds both: the automaton's registers check it. What registers
-cannot check is taken out of the pattern, and judged over columns of whole matches.
+two events is left around the smallest pattern that binds both: the automaton's registers check it. So is a choice
+between conditions on one event each, which the automaton's states keep track of. What neither can check is taken out of
+the pattern, and judged over columns of whole matches.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from functools import partial
+from typing import NamedTuple
 
 from ensue.data.schema import Schema
 from ensue.language import ast
-from ensue.logic.classify import conjuncts_of
-from ensue.logic.comparisons import comparison, is_plain, with_conjuncts
+from ensue.logic.classify import conjuncts_of, is_plain
+from ensue.logic.comparisons import comparison, with_conjuncts
+from ensue.logic.local_conditions import local_conditions
 from ensue.logic.scope import (
     aggregates_of,
     always_marked,
@@ -56,27 +59,38 @@ def take_out(p: ast.Pattern, schema: Schema | None = None) -> tuple[ast.Pattern,
     >>> print_pattern(pattern), [print_expression(c) for c in taken]
     ('A AS x ; (B AS y FILTER y.w = 1)+ FILTER y.v > x.v', ['y.w <> x.w'])
     """
-    pattern, taken = _take(p, schema)
-    known = bindings(pattern).keys()
-    return (pattern, taken) if all(names_in(c) <= known for c in taken) else (p, _NONE)
+    pattern, taken = _take(p, _Known(schema, local_conditions(p)))
+    own = bindings(pattern).keys()
+    return (pattern, taken) if all(names_in(c) <= own for c in taken) else (p, _NONE)
 
 
-def _take(p: ast.Pattern, schema: Schema | None) -> tuple[ast.Pattern, Conditions]:
+class _Known(NamedTuple):
+    """What decides how a condition is checked."""
+
+    schema: Schema | None
+    local: frozenset[ast.Expression]  # these are checked at each event by itself
+
+    def settles(self, c: ast.Expression) -> bool:
+        """Whether the condition is checked while a match grows, where all of its variables are bound."""
+        return c in self.local or comparison(c, self.schema) is not None
+
+
+def _take(p: ast.Pattern, known: _Known) -> tuple[ast.Pattern, Conditions]:
     """As `take_out`; conditions may speak of variables that a pattern around `p` binds."""
-    made, taken = _moved(p, schema)
+    made, taken = _moved(p, known)
     if isinstance(p, ast.Filter) or nullable(made):
         return made, taken  # in a filter around a pattern of optional steps, it could no longer be left out
-    here = [c for c in taken if variables_of(c) <= bindings(made).keys() and comparison(c, schema) is not None]
+    here = [c for c in taken if variables_of(c) <= bindings(made).keys() and known.settles(c)]
     for c in here:
         made = ast.Filter(made, c, span=c.span)
     return made, tuple(c for c in taken if c not in here)
 
 
-def _moved(p: ast.Pattern, schema: Schema | None) -> tuple[ast.Pattern, Conditions]:
-    take = partial(_take, schema=schema)
+def _moved(p: ast.Pattern, known: _Known) -> tuple[ast.Pattern, Conditions]:
+    take = partial(_take, known=known)
     match p:
         case ast.Filter():
-            return _from_filter(p, *take(p.body), schema)
+            return _from_filter(p, *take(p.body), known)
         case ast.Within() | ast.As() | ast.Unless() | ast.Iteration() | ast.Optional() | ast.SpanOf() | ast.After():
             body, taken = take(p.body)
             staying = tuple(c for c in taken if not _may_leave(c, p))
@@ -98,14 +112,12 @@ def _moved(p: ast.Pattern, schema: Schema | None) -> tuple[ast.Pattern, Conditio
     return p, _NONE
 
 
-def _from_filter(
-    p: ast.Filter, body: ast.Pattern, taken: Conditions, schema: Schema | None
-) -> tuple[ast.Pattern, Conditions]:
+def _from_filter(p: ast.Filter, body: ast.Pattern, taken: Conditions, known: _Known) -> tuple[ast.Pattern, Conditions]:
     """`body` is that of the filter without what was taken out of it."""
     own = bindings(p.body).keys()
     conjuncts = conjuncts_of(p.condition)
     related = tuple(c for c in conjuncts if _relates(c) and _own(c, p.body))
-    settled = [c for c in related if variables_of(c) <= own and comparison(c, schema) is not None]
+    settled = [c for c in related if variables_of(c) <= own and known.settles(c)]
     leaving = tuple(c for c in related if c not in settled)
     made = with_conjuncts(dataclasses.replace(p, body=body), [c for c in conjuncts if c not in leaving])
     if made is None and nullable(body):
