@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from ensue.data.budget import Budget
 from ensue.data.complex_events import ComplexEvents
+from ensue.data.events import integers, numbers
 from ensue.language import ast
 from ensue.language.printer import print_pattern
 from ensue.logic.extents import length_of_time
@@ -84,7 +85,7 @@ class _Words:
         shown.sort(key=lambda x: (min(marks[x], default=0), x))
         table = self.asked.stream.table
         table = table.select([n for n in table.column_names if not n.startswith("\0")])
-        return {x: rows_of(table.take(pa.array(marks[x]))) for x in shown}
+        return {x: rows_of(table.take(integers(marks[x]))) for x in shown}
 
     # -- how far it is from a match
 
@@ -109,7 +110,7 @@ class _Words:
             sides = [pc.fill_null(pc.cast(v, pa.float64()), np.nan) for v in self.values]
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             return np.zeros(len(self.more))
-        left, right = (side.to_numpy(zero_copy_only=False) for side in sides)
+        left, right = map(numbers, sides)
         apart = np.abs(left - right)
         return np.where(np.isnan(apart), _FAR, apart)
 
