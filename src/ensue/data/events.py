@@ -169,7 +169,7 @@ def _stream_of(table: pa.Table, time: TimeColumn, unit: str | None) -> EventStre
     events = table.drop_columns([_TYPE, _TIME])
     if pa.types.is_floating(shown.type):
         return EventStream(events, types, *_ticks_of_floats(shown, named_times(time), unit), shown)
-    return EventStream(events, types, None, _tick(shown, time and named_times(time), unit), shown)
+    return EventStream(events, types, None, _tick(shown, None if time is None else named_times(time), unit), shown)
 
 
 def _with_type(only: frozenset[str] | None) -> frozenset[str] | None:

@@ -81,9 +81,8 @@ def _from_library(source: Any, only: frozenset[str] | None) -> pa.Table | None:
     if library == "polars" and hasattr(source, "columns"):
         return source.to_arrow()
     if library == "pyarrow" and hasattr(source, "to_table"):  # a dataset, a fragment, a scanner
-        names = getattr(source, "schema", getattr(source, "projected_schema", None)).names
-        if hasattr(source, "scanner") and only is not None and only <= set(names):
-            return source.to_table(columns=[n for n in names if n in only])
+        if hasattr(source, "scanner") and only is not None and only <= set(source.schema.names):
+            return source.to_table(columns=[n for n in source.schema.names if n in only])
         return source.to_table()
     return None
 
