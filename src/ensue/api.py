@@ -227,8 +227,8 @@ class Query:
     ) -> Matches | DataFrame:
         """Returns every complex event of the query over the events.
 
-        `events`: an Arrow table, a frame, whatever has `__arrow_c_stream__`, dicts or batches in a list or generator, or
-        a path, also of a folder or with `*`. For several streams in FROM, a mapping from each name to one of these.
+        `events`: an Arrow table, a frame, whatever has `__arrow_c_stream__`, dicts or batches in a list or generator,
+        or a path, also of a folder or with `*`. For several streams in FROM, a mapping from each name to one of these.
         `time`: the time column, a timestamp, or a number in the given `unit` ("ms"); a mapping if streams have columns
         of other names; with None the rows keep their order. Events out of order are sorted, stably, and logged.
         `type`: the column with each event's type. By default it is the column `type`; if there is none, every event
