@@ -95,7 +95,8 @@ CONTROL = pa.schema([("name", pa.string()), ("text", pa.string())])
 def in_blobs(rows: pa.Table) -> list[dict[str, Any]]:
     packed = pa.Table.from_batches(ControlPacker(BucketCount(3, 0))(iter(rows.to_batches())))
     assert set(packed.column("bucket").to_pylist()) > {bucket_key(n) for n in range(3)}
-    return packed.to_pylist()
+    blobs: list[dict[str, Any]] = packed.to_pylist()
+    return blobs
 
 
 def random_events(rng: Random, seconds: range) -> pa.Table:

@@ -24,8 +24,8 @@ ABSENCE = ensue.query("SELECT a.v AS v FROM S WHERE A AS a ; NOT B ; C PARTITION
 ADDED = ensue.query("SELECT a.v AS v, c AS c FROM S WHERE A AS a ; C AS c FILTER c.v < 3 PARTITION BY k WITHIN 8 s")
 
 
-def shown(second: float) -> str:
-    return f"2024-01-01T00:00:{second:09.6f}Z"
+def shown(second: int) -> str:
+    return f"2024-01-01T00:{second // 60:02}:{second % 60:02}Z"
 
 
 def event(time: int, type_: str, v: float = 2.0) -> dict[str, Any]:
@@ -161,4 +161,4 @@ def test_what_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(EngineError, match="there is no query named 'pair': did you mean 'pairs'"):
         ensue.rows(ensue.run(finite, {"pairs": PAIRS}), "pair")
     with pytest.raises(DataError, match="run takes a Spark DataFrame"):
-        ensue.run(table_of(event(1, "A")), {"pairs": PAIRS})  # type: ignore[arg-type]
+        ensue.run(table_of(event(1, "A")), {"pairs": PAIRS})

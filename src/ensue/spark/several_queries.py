@@ -191,7 +191,7 @@ class _Together:
         return Adding(
             in_zone(replace(events, attributes=tuple(self.sent.attributes)).schema, self.sent.zone),
             events.tick,
-            tuple(self.reading.items()),
+            tuple(self.reading.items()),  # type: ignore[arg-type]  # its values are texts
             self.sent.layout.keys,
             streams if by_from or len(streams) > 1 else None,
             self.sent.revised,
@@ -328,7 +328,8 @@ def rows_of(found: DataFrame, name: str, query: Asked | None = None) -> DataFram
         if name not in field.dataType.names:
             hint = did_you_mean(name, field.dataType.names) or f"there are {listed(field.dataType.names)}"
             raise EngineError(f"there is no query named '{name}': {hint}")
-        columns = {c: F.col(f"{ROW}.{quoted(name)}.{quoted(c)}") for c in field.dataType[name].dataType.names}
+        names = found.select(f"{ROW}.{quoted(name)}.*").columns
+        columns = {c: F.col(f"{ROW}.{quoted(name)}.{quoted(c)}") for c in names}
     else:
         columns = {c.name: F.variant_get(ROW, _path(c.name), c.dataType.simpleString()) for c in _columns(found, query)}
         own = own.filter(F.col(CHANGE) != ERROR)
