@@ -23,6 +23,7 @@ from ensue.data.events import EventStream, integers, one_chunk
 from ensue.data.schema import Kind, value_type
 from ensue.errors import EngineError
 from ensue.kernels.keys import TextNumbers, numbered_texts
+from ensue.kernels.running_totals import joined, no_reach, reach_of
 from ensue.kernels.stepping import Columns
 from ensue.kernels.value_trees import LEAST, NULL
 from ensue.language import ast
@@ -44,6 +45,9 @@ class RegisterColumns:
         self._computed, self._terms = memory.computed, memory.terms
         self._tick = tick
         self.texts = TextNumbers()
+        self._sums = memory.sums
+        #: How small and how large the floats are so far that are added up.
+        self.reach = no_reach(len(self._sums))
         self.textual: set[Register] = set()  # the registers that hold numbers of texts
         self._expressions: dict[Register, list[ast.Expression]] = defaultdict(list)
         for a in (*self._checks, *self._stores):
@@ -57,7 +61,7 @@ class RegisterColumns:
 
     def of(self, events: EventStream, kept: Integers | None) -> Columns:
         """The columns at the events, or at those of them that are kept."""
-        if not self._checks and not self._stores:
+        if not self._checks and not self._stores and not self._terms:
             return NO_COLUMNS
         table = events.table if kept is None else events.table.take(integers(kept))
         values = {r: self._values(r, expressions, table) for r, expressions in self._expressions.items()}
@@ -72,8 +76,18 @@ class RegisterColumns:
         ]
         stored = [times if s.value is None else values[s.register][s.value] for s in self._stores]
         terms = [self._as_computed(_evaluated(e, table), kind) for e, kind in self._terms.items()]
+        self._widen(stored)
         columns = ([least for least, _ in ranges], [greatest for _, greatest in ranges], stored, terms)
         return Columns(*(np.array(part, dtype=np.int64).reshape(len(part), len(table)) for part in columns))
+
+    def _widen(self, stored: list[Integers | None]) -> None:
+        """Notes how far the floats reach that are added up."""
+        reach = no_reach(len(self._sums))
+        for n, register in enumerate(sorted(self._sums)):
+            for s, numbers in zip(self._stores, stored, strict=True):
+                if s.register == register and self._sums[register] and numbers is not None:
+                    reach[n] = reach_of(numbers)
+        self.reach = joined(self.reach, reach)
 
     def _values(
         self, register: Register, expressions: list[ast.Expression], table: pa.Table

@@ -22,6 +22,7 @@ from ensue.automata.build import (
     or_,
     project,
     relate,
+    rounds,
     select_,
     sequence,
     span,
@@ -136,7 +137,7 @@ def _iteration(p: ast.Iteration) -> Automaton:
         made = chain.construct(c, made)
     for condition in related:
         made = relate.between_rounds(condition, made)
-    return made
+    return rounds.told(p, made)
 
 
 def apart(p: Automaton, q: Automaton) -> tuple[Automaton, Automaton]:
