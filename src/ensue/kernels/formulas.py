@@ -119,8 +119,7 @@ def holds(formulas: Any, f: int, values: Any, node: int, terms: Any, i: int, abs
                 whole[to] = found
         elif op >= HELD:
             here = NULL if b == NO_TERM else terms[b, i]
-            found = _of_rounds(formulas.totals, op, values, node, a, b != NO_TERM, here)
-            null[to] = found == NULL
+            null[to], found = _of_rounds(formulas.totals, op, values, node, a, b != NO_TERM, here)
             if op % 2 == 1:
                 real[to] = _float_of(found)
             else:
@@ -146,25 +145,33 @@ def holds(formulas: Any, f: int, values: Any, node: int, terms: Any, i: int, abs
 
 
 @inner
-def _of_rounds(totals: Any, op: int, values: Any, node: int, place: int, with_event: bool, here: int) -> int:
-    """What a register that adds up comes to, with the value of the event; of floats, the number in their order."""
+def _of_rounds(
+    totals: Any, op: int, values: Any, node: int, place: int, with_event: bool, here: int
+) -> tuple[bool, int]:
+    """Whether a register that adds up is NULL with the value of the event, and what it is; floats in their order."""
     if totals is None:
-        return NULL
+        return True, NULL
     held = values[node, place]
     if op == COUNT:
-        return (0 if held == UNSET else held) + (1 if with_event and here == 1 else 0)
-    if op < LEAST:  # the first
-        return held if held != UNSET else here
+        return False, (0 if held == UNSET else held) + (1 if with_event and here == 1 else 0)
     if op >= TOTAL:
         begin_total(totals, values, node, place)
         if here != NULL:
             add_to_total(totals, totals.room, 0, place, here, op % 2 == 1)
-        return float_total(totals, place) if op % 2 == 1 else whole_total(totals, place)
-    if held == UNSET or held == NULL:  # noqa: PLR1714 (the compiler makes no tuple of it)
-        return here
-    if here == NULL:
-        return held
-    return min(held, here) if op < GREATEST else max(held, here)
+        if op % 2 == 1:
+            found = float_total(totals, place)
+            return found == NULL, found
+        beyond, total = whole_total(totals, place)
+        return beyond, total
+    if op < LEAST:  # the first
+        found = held if held != UNSET else here
+    elif held <= UNSET:  # or NULL
+        found = here
+    elif here == NULL:
+        found = held
+    else:
+        found = min(held, here) if op < GREATEST else max(held, here)
+    return found == NULL, found
 
 
 @inner

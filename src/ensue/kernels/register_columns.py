@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,7 +26,7 @@ from ensue.errors import EngineError
 from ensue.kernels.keys import TextNumbers, numbered_texts
 from ensue.kernels.running_totals import joined, no_reach, reach_of
 from ensue.kernels.stepping import Columns
-from ensue.kernels.value_trees import LEAST, NULL
+from ensue.kernels.value_trees import LEAST, NULL, UNSET
 from ensue.language import ast
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ class RegisterColumns:
             for c in self._checks
         ]
         stored = [times if s.value is None else values[s.register][s.value] for s in self._stores]
-        terms = [self._as_computed(_evaluated(e, table), kind) for e, kind in self._terms.items()]
+        terms = [self._as_computed(_evaluated(e, table), kind, stored=False) for e, kind in self._terms.items()]
         self._widen(stored)
         columns = ([least for least, _ in ranges], [greatest for _, greatest in ranges], stored, terms)
         return Columns(*(np.array(part, dtype=np.int64).reshape(len(part), len(table)) for part in columns))
@@ -98,7 +99,8 @@ class RegisterColumns:
             kind = self._computed[register]
             if kind is Kind.STRING:
                 self.textual.add(register)
-            return {e: self._as_computed(array, kind) for e, array in arrays.items()}
+            stored = register not in self._sums
+            return {e: self._as_computed(array, kind, stored=stored) for e, array in arrays.items()}
         return dict(zip(arrays, self._as_integers(register, list(arrays.values())), strict=True))
 
     def _as_integers(self, register: Register, arrays: list[pa.Array]) -> list[Integers]:
@@ -114,15 +116,18 @@ class RegisterColumns:
             convert = _of_integers
         return [_or_null(a, convert) for a in arrays]
 
-    def _as_computed(self, array: pa.Array, kind: Kind) -> Integers:
-        """What instructions compute with: times in nanoseconds, and of floats NaN too."""
+    def _as_computed(self, array: pa.Array, kind: Kind, *, stored: bool) -> Integers:
+        """What instructions compute with: times in nanoseconds, and of floats NaN too.
+
+        What is stored as it is may not be UNSET, which says that nothing is.
+        """
         match kind:
             case Kind.STRING:
                 convert: Callable[[pa.Array], Integers] = self._numbers_of_texts
             case Kind.FLOAT:
                 convert = _of_all_floats
             case _:
-                convert = _in_nanoseconds
+                convert = partial(_in_nanoseconds, least=LEAST if stored else UNSET)
         return _or_null(array, convert)
 
     def _numbers_of_texts(self, array: pa.Array) -> Integers:
@@ -143,13 +148,13 @@ def _or_null(array: pa.Array, convert: Callable[[pa.Array], Integers]) -> Intege
     return found
 
 
-def _of_integers(array: pa.Array) -> Integers:
+def _of_integers(array: pa.Array, least: int = LEAST) -> Integers:
     if pa.types.is_boolean(array.type):
         array = array.cast(pa.int8())
     if not pa.types.is_integer(array.type):
         array = array.cast(pa.int32() if pa.types.is_date32(array.type) else pa.int64())
     found: Integers = array.fill_null(0).cast(pa.int64()).to_numpy(zero_copy_only=False)
-    if len(found) and found.min() < LEAST:
+    if len(found) and found.min() < least:
         raise EngineError(
             "this engine cannot compare an integer of -2^63 or one more between events: engine='reference' does"
         )
@@ -177,7 +182,7 @@ def _of_all_floats(array: pa.Array) -> Integers:
     return np.where(bits < 0, bits ^ _GREATEST, bits)
 
 
-def _in_nanoseconds(array: pa.Array) -> Integers:
+def _in_nanoseconds(array: pa.Array, least: int) -> Integers:
     """Whole numbers as they are, times and durations in nanoseconds."""
     try:
         if pa.types.is_duration(array.type):
@@ -188,7 +193,7 @@ def _in_nanoseconds(array: pa.Array) -> Integers:
         raise EngineError(
             f"this engine computes with times in nanoseconds, which these do not fit ({e}): engine='reference' does"
         ) from None
-    return _of_integers(array)
+    return _of_integers(array, least)
 
 
 def _in_one_unit(arrays: list[pa.Array]) -> list[pa.Array]:

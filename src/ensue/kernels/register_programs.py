@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ensue.automata.determinize import START, Configuration, Move, Program, Subset
+from ensue.automata.formula import Op
 from ensue.automata.register_moves import MoveKind, RegisterMoves
 from ensue.automata.registers import Keep, Register, Store, comparisons_of, formulas_of, writes_of
 from ensue.data.schema import Kind
@@ -42,7 +43,7 @@ class RegisterPrograms:
         #: What registers that formulas compute with hold, and what they take of the event, each with its kind.
         self.computed, self.terms = plan.computed, plan.terms
         self._formulas = plan.formulas
-        self._adds_up = any(s.keep.adds_up for s in self.stores)
+        self._adds_up = any(i.op >= Op.HELD for f in self._formulas.values() for i in f.code)
         #: The registers with a sum, and whether it is one of floats.
         self.sums = {s.register: self.computed[s.register] is Kind.FLOAT for s in self.stores if s.keep is Keep.TOTAL}
         self.reset()
@@ -80,8 +81,8 @@ class RegisterPrograms:
 
     @cached_property
     def totals(self) -> Totals | None:
-        """What is needed for registers that add up; None where there are none."""
-        if not self._adds_up:
+        """What is needed for registers that add up, or are asked for as those are; None where there are none."""
+        if not (self._adds_up or any(s.keep.adds_up for s in self.stores)):
             return None
         room = np.empty((1, self.places.count), dtype=np.int64)
         return Totals(self.places.width, self.places.first, self.key.reshape(1, -1), room)

@@ -60,7 +60,7 @@ def accumulated(totals: Any, place: int, keep: int, value: int) -> None:
     elif keep >= KEEP_TOTAL:
         if value != NULL:
             add_to_total(totals, totals.key, 0, place, value, keep == KEEP_TOTAL_OF_FLOATS)
-    elif old == UNSET or old == NULL:  # noqa: PLR1714 (the compiler makes no tuple of it)
+    elif old <= UNSET:  # or NULL
         totals.key[0, at(place)] = value
     elif value != NULL:
         totals.key[0, at(place)] = min(old, value) if keep == KEEP_LEAST_KNOWN else max(old, value)
@@ -102,12 +102,10 @@ def add_to_total(totals: Any, rows: Any, row: int, place: int, value: int, of_fl
 
 
 @inner
-def whole_total(totals: Any, place: int) -> int:
-    """The sum of whole numbers in `room`; NULL where there are none, or where it does not fit 64 bits."""
+def whole_total(totals: Any, place: int) -> tuple[bool, int]:
+    """The sum of whole numbers in `room`, and whether it is NULL: there are none, or it does not fit 64 bits."""
     low, high = totals.room[0, at(place + 1)], totals.room[0, at(place + 2)]
-    if totals.room[0, at(place)] == UNSET or high != low >> 63:
-        return NULL
-    return int(low)
+    return totals.room[0, at(place)] == UNSET or high != low >> 63, low
 
 
 @inner
@@ -120,7 +118,7 @@ def float_total(totals: Any, place: int) -> int:
         return _NOT_A_NUMBER
     if state != _NUMBERS:
         return _INFINITY if state & _POSITIVE else (_INFINITY | NULL) ^ _GREATEST
-    bits = rounded_row(totals.room, 0, place + 1, totals.width[at(place)], totals.first[at(place)])
+    bits: int = rounded_row(totals.room, 0, place + 1, totals.width[at(place)], totals.first[at(place)])
     return bits if bits >= 0 else bits ^ _GREATEST
 
 

@@ -129,6 +129,7 @@ def _after(p: ast.After) -> Automaton:
 
 
 def _iteration(p: ast.Iteration) -> Automaton:
+    p = rounds.gathered(p)
     body, compared, related = chains(p.body)
     watcher = None if p.absent is None else Watcher(p, _absent(p.absent))
     directly = p.link is ast.Link.DIRECTLY

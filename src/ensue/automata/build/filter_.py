@@ -15,8 +15,8 @@ from ensue.automata.build.limits import Unsupported, check_predicates
 from ensue.automata.model import Automaton, Builder, Transition
 from ensue.automata.predicates import Guard, Test, cells, conjunction, implied, predicates_of
 from ensue.language import ast
-from ensue.logic.clauses import Clause, NotUnary, Part, clauses_of
 from ensue.logic.classify import conjuncts_of
+from ensue.logic.clauses import Clause, NotUnary, Part, clauses_of
 from ensue.logic.comparisons import split, with_conjuncts
 from ensue.logic.scope import bindings, singles
 
@@ -27,7 +27,7 @@ def construct(p: ast.Filter, body: Automaton) -> Automaton:
         body = compare.construct(comparison, body, singles(p.body))
     for formula in formulas:
         body = relate.construct(formula, body, bindings(p.body))
-    told = [c for c in conjuncts_of(rest.condition) if rounds.speaks_of_rounds(c)] if rest is not None else []
+    told = [c for c in conjuncts_of(rest.condition) if rounds.adds_up(c)] if rest is not None else []
     for condition in told:
         body = rounds.construct(condition, p.body, body)
     if rest is not None:

@@ -1,15 +1,16 @@
-"""`RUNNING sum(y.v)` and `LASTOF(y).v` in an iteration: what a round is told of those before, in registers.
+"""`RUNNING sum(y.v)`, `LASTOF(y).v` and `sum(y.v)` in registers, computed anew from what they hold with each event.
 
-A condition that speaks of them is checked with the last event of the filter's own pattern (`construct`). There it keeps
-its RUNNING aggregates and its LASTOF, until the iteration is built, which adds the registers (`told`): one for each
-aggregate, computed from its own content with each event that `y` marks, and one for each attribute of the last event.
+A condition that speaks of them is checked with the last event of the filter's own pattern (`construct`), where a whole
+set has its register. RUNNING aggregates and LASTOF stay as they are until the iteration is built, which adds theirs
+(`told`): so a round is told of those before.
 
 Comparisons with LASTOF around a whole round are cheaper (`chain.py`), so that they are taken out before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import dataclasses
+from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from ensue.automata.build.limits import Unsupported
@@ -31,7 +32,9 @@ from ensue.automata.registers import (
 )
 from ensue.language import ast
 from ensue.language.printer import print_expression
+from ensue.logic.classify import conjunction, conjuncts_of
 from ensue.logic.clauses import bare
+from ensue.logic.comparisons import with_conjuncts
 from ensue.logic.first import of_one_event
 from ensue.logic.scope import (
     aggregated_in,
@@ -39,9 +42,12 @@ from ensue.logic.scope import (
     attribute_variables,
     bindings,
     has_rounds,
+    is_aggregate,
     last_of,
     last_of_names,
+    nullable,
     running_of,
+    singles,
     variables_of,
     without_aggregates,
 )
@@ -61,9 +67,9 @@ _ZERO = ast.Literal(0, ast.LiteralType.INTEGER)
 _FLOAT_ZERO = ast.Literal(0.0, ast.LiteralType.FLOAT)
 
 
-def speaks_of_rounds(c: ast.Expression) -> bool:
-    """Whether the condition speaks of what a round is told of those before."""
-    return bool(running_of(c) or last_of_names(c))
+def adds_up(c: ast.Expression) -> bool:
+    """Whether the condition asks what a round is told of those before, or a whole set."""
+    return bool(running_of(c) or last_of_names(c) or aggregates_of(c))
 
 
 # ---------------------------------------------------------------- at the filter
@@ -75,42 +81,64 @@ def construct(condition: ast.Expression, p: ast.Pattern, body: Automaton) -> Aut
     own = bindings(p)
     plain = without_aggregates(condition)
     chosen = attribute_variables(plain) & own.keys()
-    if aggregates_of(condition) or any(ast.find(condition, ast.Each)) or looks_back(condition):
-        raise Unsupported(condition, "sets, or PREV, beside what a round is told of those before")
+    if any(ast.find(condition, ast.Each)) or looks_back(condition):
+        raise Unsupported(condition, "x[...], or PREV, beside RUNNING, LASTOF or an aggregate")
     if not all(own[x] for x in chosen):
-        raise Unsupported(condition, "RUNNING or LASTOF beside each event of a set")
+        raise Unsupported(condition, "RUNNING, LASTOF or an aggregate beside each event of a set")
     names = fresh(body.registers)
     parts = {part: next(names) for x in sorted(chosen) for part in parts_of(condition, x)}
+    asked = _Told({a: next(names) for a in dict.fromkeys(aggregates_of(condition))}, {})
     made = Builder(0)
     for t in body.transitions:
+        first = t.source == 0
         actions: list[Action] = [Store(r, bare(part)) for part, r in parts.items() if variables_of(part) <= t.marks]
-        actions += [Clear(r) for r in parts.values()] if t.source == 0 else []
+        actions += [*asked.stored(t.marks), *(Clear(r) for r in parts.values() if first), *asked.cleared(first=first)]
         label = Label(t.marks, t.actions.union(actions))
         made.add(t.source, t.guard, label, t.target)
         if t.target in body.finals:
-            _refuse_this_round(condition, t.marks & own.keys(), own.keys())
-            asked = Holds(_with_this_event(condition, t.marks & own.keys()))
-            guard, checks = guard_and_checks(t.guard, asked, chosen & t.marks, parts)
+            marked = t.marks & own.keys()
+            _refuse_this_round(condition, marked, own.keys())
+            check = Holds(_with_this_event(_with_sets(condition, asked, marked, first=first), marked))
+            guard, checks = guard_and_checks(t.guard, check, chosen & marked, parts)
             made.add(t.source, guard, Label(label.marks, label.actions.union(checks)), "end", final=True)
     return made.build()
 
 
+def _with_sets(condition: ast.Expression, asked: _Told, marked: frozenset[str], *, first: bool) -> ast.Expression:
+    """The condition with what registers hold of whole sets, at an event with these marks."""
+
+    def from_registers(e: ast.Expression) -> ast.Expression | None:
+        if isinstance(e, ast.Running):
+            return e  # it has other events
+        if not isinstance(e, ast.Call) or e not in asked.running:
+            return None
+        here = (_added(e),) if aggregated_in(e) <= marked else ()
+        with_event = ast.Running(ast.Call(e.function, (*e.arguments, *here)))
+        return _in_first_event(with_event, asked) if first else _from_registers(with_event, asked)
+
+    return ast.replaced(condition, from_registers)
+
+
 def _in_sums(condition: ast.Expression) -> ast.Expression:
-    """The condition with its averages as sums and counts, and without the aggregates that no register can hold."""
+    """The condition with its averages as sums and counts; raises Unsupported for what no register can hold."""
 
     def in_sums(e: ast.Expression) -> ast.Expression | None:
-        if not isinstance(e, ast.Running):
+        if not (isinstance(e, ast.Running) or is_aggregate(e)):
             return None
-        a = e.aggregate
+        a = e.aggregate if isinstance(e, ast.Running) else e
+        assert isinstance(a, ast.Call)
         if len(aggregated_in(a)) != 1 or looks_back(a):
-            raise Unsupported(e, "RUNNING with PREV, or with a second event")
-        if a.function == "avg":
-            (value,) = a.arguments
-            total = ast.Running(ast.Call("sum", (ast.Binary("+", value, _FLOAT_ZERO),)))
-            return ast.Binary("/", total, ast.Running(ast.Call("count", (value,))))
-        if a.own is not None or a.function not in _KEEP:
-            raise Unsupported(e, f"RUNNING {a.shown}")
-        return e
+            raise Unsupported(e, "an aggregate with PREV, or with a second event")
+        if a.own is not None or a.function not in (*_KEEP, "avg"):
+            raise Unsupported(e, f"{a.shown} in a filter that cannot be judged on whole matches")
+        if a.function != "avg":
+            return e
+        (value,) = a.arguments
+        total = ast.Call("sum", (ast.Binary("+", value, _FLOAT_ZERO),))
+        count = ast.Call("count", (value,))
+        if isinstance(e, ast.Running):
+            return ast.Binary("/", ast.Running(total), ast.Running(count))
+        return ast.Binary("/", total, count)
 
     return ast.replaced(condition, in_sums)
 
@@ -134,7 +162,7 @@ def _added(a: ast.Call) -> ast.Expression:
     return _TRUE if isinstance(argument, ast.Name) else ast.IsNull(bare(argument), negated=True)
 
 
-def _refuse_this_round(condition: ast.Expression, marked: frozenset[str], own: frozenset[str] | set[str]) -> None:
+def _refuse_this_round(condition: ast.Expression, marked: frozenset[str], own: Collection[str]) -> None:
     """The event of the round before is known until this round's is marked."""
     if not last_of_names(condition) & set(map(last_of, own)) <= set(map(last_of, marked)):
         raise Unsupported(condition, "LASTOF in a filter that ends with another event of the round")
@@ -158,8 +186,9 @@ class _Told(NamedTuple):
             if e.variable in marks:
                 yield Store(register, ast.Name(e.name))
 
-    def cleared(self) -> list[Clear]:
-        return [Clear(r) for r in (*self.running.values(), *self.last.values())]
+    def cleared(self, *, first: bool) -> list[Clear]:
+        """What the first event empties: an iteration around may have stored something."""
+        return [Clear(r) for r in (*self.running.values(), *self.last.values())] if first else []
 
 
 def told(p: ast.Iteration, made: Automaton) -> Automaton:
@@ -172,15 +201,13 @@ def told(p: ast.Iteration, made: Automaton) -> Automaton:
     for t in made.transitions:
         guard: Guard | None = t.guard
         first = t.source == 0
-        actions: list[Action] = [*asked.stored(t.marks), *(asked.cleared() if first else [])]
+        actions: list[Action] = [*asked.stored(t.marks), *asked.cleared(first=first)]
+        resolve = _in_first_event if first else _from_registers
         for a in t.actions:
             if guard is None or not isinstance(a, Holds):
                 actions.append(a)
-            elif not first:
-                actions.append(a.with_parts(lambda e: _from_registers(e, asked)))
-            elif not any(e in asked.last for e in ast.find(a.condition, ast.LastOf)):  # else it says nothing
-                alone = a.with_parts(lambda e: _in_first_event(e, asked))
-                guard, checks = guard_and_checks(guard, alone, (), {})
+            elif not (first and any(e in asked.last for e in ast.find(a.condition, ast.LastOf))):  # else it says nothing
+                guard, checks = guard_and_checks(guard, a.with_parts(lambda e: resolve(e, asked)), (), {})
                 actions += checks
         found.add(t.source, guard, Label(t.marks, frozenset(actions)), t.target, final=t.target in made.finals)
     return found.build()
@@ -235,6 +262,31 @@ def _in_first_event(e: ast.Expression, asked: _Told) -> ast.Expression | None:
 
 # ---------------------------------------------------------------- where a filter stands in its round
 
+
+def gathered(p: ast.Iteration) -> ast.Iteration:
+    """The iteration with the conditions around the whole round that must wait for an event that comes later in it."""
+    own, body, moved = frozenset(bindings(p.body)), p.body, []
+    for f, path in _filters(p.body, own, ()) if has_rounds(p) else ():
+        waiting = [c for c in conjuncts_of(f.condition) if _may_wait(c, f, path, p.body)]
+        if waiting:
+            kept = with_conjuncts(f, [c for c in conjuncts_of(f.condition) if c not in waiting])
+            body = ast.rebuilt(body, {f: kept or f.body}.get)  # type: ignore[arg-type]
+            moved += waiting
+    return dataclasses.replace(p, body=ast.Filter(body, conjunction(moved)) if moved else body)
+
+
+def _may_wait(c: ast.Expression, f: ast.Filter, path: _Path, body: ast.Pattern) -> bool:
+    """Whether the condition asks for an event to the right of it, and means the same around the round."""
+    over = {y for r in running_of(c) for y in aggregated_in(r.aggregate) & bindings(body).keys()}
+    plain = (ast.Sequence, ast.NotBetween, ast.Filter, ast.Within)
+    return (
+        any(_side(f, path, y) == "left" for y in over)
+        and all(isinstance(node, plain) and name != "absent" for node, name in path)
+        and not (last_of_names(c) or aggregates_of(c) or nullable(f.body))
+        and attribute_variables(without_aggregates(c)) & bindings(f.body).keys() <= singles(body)
+    )
+
+
 #: The nodes from the body of an iteration down to a filter, each with the part in which the filter is.
 _Path = tuple[tuple[ast.Pattern, str], ...]
 
@@ -257,7 +309,7 @@ def _check_order(p: ast.Iteration) -> None:
 
 def _filters(p: ast.Pattern, own: frozenset[str], path: _Path) -> Iterator[tuple[ast.Filter, _Path]]:
     """The filters of a round that speak of other rounds of it, each with its path."""
-    if isinstance(p, ast.Filter) and speaks_of_rounds(p.condition):
+    if isinstance(p, ast.Filter) and _names(p):
         yield p, path
     for name in ("body", "left", "right", "absent"):
         part = getattr(p, name, None)
