@@ -176,8 +176,7 @@ def run_command(
 @app.command("prepare")
 def prepare_command() -> None:
     """Compiles the engine for this machine, so that no query waits for it: once after an installation, in an image."""
-    from ensue.kernels.kernels_on_disk import folder  # numba is loaded where it is used
-    from ensue.preparation import steps
+    from ensue.preparation import folder, steps  # numba is loaded where it is used
 
     seconds = 0.0
     for done in steps():
