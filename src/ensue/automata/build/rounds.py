@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Iterator, Mapping
+from functools import partial
 from typing import NamedTuple
 
 from ensue.automata.build.limits import Unsupported
@@ -202,12 +203,14 @@ def told(p: ast.Iteration, made: Automaton) -> Automaton:
         guard: Guard | None = t.guard
         first = t.source == 0
         actions: list[Action] = [*asked.stored(t.marks), *asked.cleared(first=first)]
-        resolve = _in_first_event if first else _from_registers
+        resolve = partial(_in_first_event if first else _from_registers, asked=asked)
         for a in t.actions:
             if guard is None or not isinstance(a, Holds):
                 actions.append(a)
-            elif not (first and any(e in asked.last for e in ast.find(a.condition, ast.LastOf))):  # else it says nothing
-                guard, checks = guard_and_checks(guard, a.with_parts(lambda e: resolve(e, asked)), (), {})
+            elif not (
+                first and any(e in asked.last for e in ast.find(a.condition, ast.LastOf))
+            ):  # else it says nothing
+                guard, checks = guard_and_checks(guard, a.with_parts(resolve), (), {})
                 actions += checks
         found.add(t.source, guard, Label(t.marks, frozenset(actions)), t.target, final=t.target in made.finals)
     return found.build()
