@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ensue import dsl, windows
+    from ensue.algebra.same_patterns import contains, same
     from ensue.api import Query, live, match, query, rows, run
     from ensue.corrections.live_queries import Live, LiveQueries
     from ensue.errors import DataError, EngineError, EnsueError, QueryError
@@ -35,6 +36,7 @@ __all__ = [
     "QueryError",
     "SqlRows",
     "aggregate",
+    "contains",
     "dsl",
     "explain_sql",
     "function",
@@ -44,6 +46,7 @@ __all__ = [
     "query",
     "rows",
     "run",
+    "same",
     "sql",
     "windows",
 ]
@@ -51,6 +54,7 @@ __all__ = [
 _PLACES = {
     **dict.fromkeys(("Query", "live", "match", "query", "rows", "run"), "ensue.api"),
     **dict.fromkeys(("DataError", "EngineError", "EnsueError", "QueryError"), "ensue.errors"),
+    **dict.fromkeys(("contains", "same"), "ensue.algebra.same_patterns"),
     "aggregate": "ensue.own.user_aggregates",
     "function": "ensue.own.user_functions",
     "prepare": "ensue.preparation",

@@ -23,6 +23,7 @@ from ensue.logic.never import warnings_of
 from ensue.own.registry import bound
 from ensue.plan.choice import choose
 from ensue.plan.mode import Mode
+from ensue.plan.redundant import warnings_by_automata
 from ensue.results.detections import Detections
 from ensue.results.matches import Matches
 
@@ -120,7 +121,7 @@ class Query:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """The reasons why the query, or a part of it, can never match, each with its place; none is an error.
+        """Why the query, or a part of it, can never match or adds nothing, each with its place; none is an error.
 
         >>> print(*query("SELECT * FROM S WHERE A AS x FILTER x.v = NULL").warnings)
         warning: this query never matches: x.v = NULL is never TRUE
@@ -129,7 +130,7 @@ class Query:
                                                 ^^^^^^^^^^
           hint: write x.v IS NULL
         """
-        return warnings_of(self.ast, self.text)
+        return (*warnings_of(self.ast, self.text), *warnings_by_automata(choose(check(self.ast, self.text))))
 
     def check(self, schema: pa.Schema | None = None) -> None:
         """Checks names and types against the columns of the events; raises a QueryError with all problems.

@@ -15,6 +15,7 @@ True
 """
 
 from ensue.algebra.detector import Detector
+from ensue.algebra.formula_of_automaton import formula_of
 from ensue.algebra.recogniser import Recogniser
 
-__all__ = ["Detector", "Recogniser"]
+__all__ = ["Detector", "Recogniser", "formula_of"]

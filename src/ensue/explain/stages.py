@@ -25,6 +25,7 @@ from ensue.logic.scope import bindings, named_twice
 from ensue.plan import Plan
 from ensue.plan.choice import Choice
 from ensue.plan.detector_automaton import deterministic
+from ensue.plan.redundant import warnings_by_automata
 from ensue.rewrite import RewriteStep
 from ensue.rewrite.split_cases import MOST_CONDITIONS, conditions_on_outer_events
 
@@ -38,7 +39,7 @@ def explain(choice: Choice, *, verbose: bool = False, more: Mapping[str, list[st
     checked, plan = choice.checked, choice.plan
     sections = {
         "query": print_query(checked.query).splitlines(),
-        "warnings": [line for w in warnings_of(checked.query, checked.text) for line in w.splitlines()],
+        "warnings": [line for w in _warnings(choice) for line in w.splitlines()],
         "variables": _variables(checked.query.pattern),
         "result": _columns(checked),
         "evaluation": [
@@ -59,6 +60,10 @@ def explain(choice: Choice, *, verbose: bool = False, more: Mapping[str, list[st
             sections["determinised"] = print_determinised(plan.automaton, plan.predicates, plan.marks, plan.actions)
     sections.update(more or {})
     return "\n".join(section(title, lines) for title, lines in sections.items() if lines)
+
+
+def _warnings(choice: Choice) -> tuple[str, ...]:
+    return (*warnings_of(choice.checked.query, choice.checked.text), *warnings_by_automata(choice))
 
 
 def section(title: str, lines: list[str]) -> str:

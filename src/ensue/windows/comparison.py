@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
 
 import pyarrow as pa
 
@@ -14,7 +13,7 @@ from ensue.automata.overlap.difference import Difference, difference
 from ensue.automata.overlap.stream import TooMany
 from ensue.data.events import EventStream
 from ensue.data.schema import Schema
-from ensue.engines.left_open import OTHER_TYPE, stream_of
+from ensue.engines.left_open import stream_of
 from ensue.engines.whole_tables import evaluate_table
 from ensue.errors import EngineError, QueryError
 from ensue.language import ast
@@ -23,6 +22,7 @@ from ensue.logic.check import check
 from ensue.logic.window import Window
 from ensue.plan.choice import Choice, choose
 from ensue.plan.plan import Plan
+from ensue.windows.events_shown import shown_events, text_of_events
 
 Text = str | Query | Select
 
@@ -48,7 +48,7 @@ class Comparison:
         which = "the first" if self.only_in == 1 else "the second"
         start, end = self.window
         lines = [f"only {which} has the window from event {start} to event {end}"]
-        return "\n".join([*lines, *_table(self.events)])
+        return "\n".join([*lines, *text_of_events(self.events)])
 
 
 def same(first: Text, second: Text, *, schema: pa.Schema | None = None) -> Comparison:
@@ -134,7 +134,7 @@ def _run(found: Difference, one: Choice, other: Choice) -> Comparison:
         stream = None if events is None else stream_of(events, one.checked, other.checked)
         had = [stream is not None and window in _windows(choice, stream) for choice in (one, other)]
         if stream is not None and had == [found.of_first, not found.of_first]:
-            return Comparison(False, _shown(stream), window, 1 if found.of_first else 2)
+            return Comparison(False, shown_events(stream), window, 1 if found.of_first else 2)
     what = " and of ".join(found.streams.undecided)
     why = f"nothing is decided of {what}" if what else "no events were found on which they differ"
     raise EngineError(f"it is not known whether the windows are the same: {why}")
@@ -145,20 +145,3 @@ def _windows(choice: Choice, stream: EventStream) -> set[tuple[int, int]]:
     query = replace(choice.checked.query, partition=())
     found = evaluate_table(choose(check(query, choice.checked.text, stream.schema)), stream, threads=1)
     return set(zip(found.start.tolist(), found.end.tolist(), strict=True))
-
-
-def _shown(stream: EventStream) -> pa.Table:
-    """The events with their types, where a type that no query names is called other."""
-    types = stream.types.to_pylist()
-    other = next(name for name in ("other", *(f"other_{k}" for k in range(len(types)))) if name not in types)
-    shown = pa.array([other if t == OTHER_TYPE else t for t in types])
-    columns = {n: stream.table.column(n) for n in stream.table.column_names if n not in ("time", "type")}
-    return pa.table({"time": stream.table.column("time"), "type": shown, **columns})
-
-
-def _table(events: pa.Table) -> list[str]:
-    rows: list[list[Any]] = [events.column_names, *([*row.values()] for row in events.to_pylist())]
-    texts = [["NULL" if v is None else str(v) for v in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
-    texts.insert(1, ["-" * width for width in widths])
-    return ["  ".join(t.ljust(w) for t, w in zip(row, widths, strict=True)).rstrip() for row in texts]

@@ -76,7 +76,14 @@ class Joined:
     right: Condition
 
 
-Condition = Compares | IsMissing | Undecided | Always | Not | Joined
+@dataclass(frozen=True)
+class IsUnknown:
+    """A condition is neither TRUE nor FALSE."""
+
+    of: Condition
+
+
+Condition = Compares | IsMissing | Undecided | Always | Not | Joined | IsUnknown
 Atom = Compares | IsMissing | Undecided
 
 
@@ -94,6 +101,8 @@ def condition_of(e: ast.Expression) -> Condition:
             return Joined(e.operator == "AND", condition_of(e.left), condition_of(e.right))
         case ast.Binary() if e.operator in OPPOSITE:
             return _compared(_operand(e.left), e.operator, _operand(e.right))
+        case ast.IsNull(operand=ast.Binary(operator="AND" | "OR" | "=" | "<>" | "<" | "<=" | ">" | ">=")):
+            return _negated(e.negated, IsUnknown(condition_of(e.operand)))
         case ast.IsNull():
             found = _operand(e.operand)
             missing: Condition = IsMissing(found) if isinstance(found, Value) else Always(found.value is None)
@@ -171,7 +180,7 @@ def made_of(text: str) -> tuple[Value, ...]:
 def atoms_of(c: Condition) -> Iterator[Atom]:
     """The comparisons, and what else is asked, in a condition."""
     match c:
-        case Not():
+        case Not() | IsUnknown():
             yield from atoms_of(c.of)
         case Joined():
             yield from atoms_of(c.left)
@@ -188,6 +197,8 @@ def truth_of(c: Condition, of_atom: Callable[[Atom], Truth]) -> Truth:
         case Not():
             inner = truth_of(c.of, of_atom)
             return None if inner is None else not inner
+        case IsUnknown():
+            return truth_of(c.of, of_atom) is None
         case Joined():
             sides = (truth_of(c.left, of_atom), truth_of(c.right, of_atom))
             if (not c.conjunction) in sides:

@@ -1,25 +1,28 @@
-"""Whether two automata have the same windows over every stream, and events on which they differ.
+"""Whether two automata have the same windows, or complex events, over every stream, and events on which they differ.
 
 Both read the stream side by side. Where one of them ends a window that the other does not end, after a start that they
-share, the events up to there are a stream on which they differ. What is not decided of conditions is the same for both,
-so where no such events seem possible, there are none.
+share, the events up to there are a stream on which they differ. Of complex events, each way to mark the events is
+followed by itself. What is not decided of conditions is the same for both, so where no such events seem possible, there
+are none.
 """
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 from ensue.automata.build.expect import Expectation
-from ensue.automata.model import Automaton
+from ensue.automata.model import NO_MARKS, Automaton, Marks
 from ensue.automata.overlap.stream import Letter, Predicates, Situation, Streams, TooMany, holds
 
 MOST_STATES = 20_000
 _Subset = frozenset[int]
 _START: _Subset = frozenset({0})
+_NOWHERE: tuple[_Subset, bool] = (frozenset(), False)
 N = TypeVar("N")
+S = TypeVar("S")
 
 
 class _Node(NamedTuple):
@@ -30,20 +33,39 @@ class _Node(NamedTuple):
     second: _Subset
 
 
+class Step(NamedTuple):
+    """A kind of event, and how it is marked."""
+
+    letter: Letter
+    marks: Marks
+
+
 @dataclass(frozen=True)
 class Difference:
-    """Events before a window that only one of two automata has, and the window's own."""
+    """Events before a window or complex event that only one of two automata has, and its own events."""
 
     streams: Streams
     before: tuple[Letter, ...]
-    window: tuple[Letter, ...]
+    steps: tuple[Step, ...]
     of_first: bool  # which of the two has it
+
+    @property
+    def window(self) -> tuple[Letter, ...]:
+        return tuple(step.letter for step in self.steps)
 
 
 def difference(
-    first: Automaton, second: Automaton, expectation: Expectation | None = None, *, both_ways: bool = True
+    first: Automaton,
+    second: Automaton,
+    expectation: Expectation | None = None,
+    *,
+    both_ways: bool = True,
+    marked: bool = False,
+    most: int = MOST_STATES,
 ) -> Difference | None:
     """A window that only one of them has, or, unless `both_ways`, only the second; None if there is none.
+
+    If they are `marked`, it is a complex event: the same events with other marks are another one.
 
     >>> from ensue.automata.build import build
     >>> from ensue.language.parser import parse_pattern
@@ -53,34 +75,40 @@ def difference(
     >>> [letter.type for letter in found.window], found.of_first
     (['A', 'B'], True)
     """
-    streams = Streams((t.guard for p in (first, second) for t in p.transitions), expectation)
-    lead = _situations(streams)
-    came: dict[_Node, tuple[_Node, Letter] | None] = {_Node(s, _START, _START): None for s in lead}
+    streams = Streams([t.guard for p in (first, second) for t in p.transitions], expectation)
+    lead = _situations(streams, most)
+    came: dict[_Node, tuple[_Node, Step] | None] = {_Node(s, _START, _START): None for s in lead}
     waiting = deque(came)
     while waiting:
         node = waiting.popleft()
         for letter, true, situation in streams.next(node.situation):
-            (after, ended), (other, other_ended) = (
-                _moved(p, subset, true) for p, subset in ((first, node.first), (second, node.second))
-            )
-            if ended != other_ended and (both_ways or other_ended):
-                begin, window = _way(came, node)
-                return Difference(streams, tuple(_way(lead, begin.situation)[1]), (*window, letter), ended)
-            following = _Node(situation, after, other)
-            if (after or other) and following not in came:
-                came[following] = (node, letter)
-                waiting.append(following)
-        if len(came) > MOST_STATES:
+            moved = [_moved(p, s, true, marked) for p, s in ((first, node.first), (second, node.second))]
+            for marks in dict.fromkeys((*moved[0], *moved[1])):
+                (after, ended), (other, other_ended) = (m.get(marks, _NOWHERE) for m in moved)
+                step = Step(letter, marks)
+                if ended != other_ended and (both_ways or other_ended):
+                    begin, steps = _way(came, node)
+                    return Difference(streams, tuple(_way(lead, begin.situation)[1]), (*steps, step), ended)
+                following = _Node(situation, after, other)
+                if (after or other) and following not in came:
+                    came[following] = (node, step)
+                    waiting.append(following)
+        if len(came) > most:
             raise TooMany
     return None
 
 
-def _moved(p: Automaton, subset: _Subset, true: Predicates) -> tuple[_Subset, bool]:
-    reached = frozenset(t.target for s in subset for t in p.outgoing.get(s, ()) if holds(t.guard, true))
-    return reached, not p.finals.isdisjoint(reached)
+def _moved(p: Automaton, subset: _Subset, true: Predicates, marked: bool) -> dict[Marks, tuple[_Subset, bool]]:
+    """The states that runs reach, and whether one ends, for each way to mark the event."""
+    reached: dict[Marks, set[int]] = defaultdict(set)
+    for state in sorted(subset):
+        for t in p.outgoing.get(state, ()):
+            if holds(t.guard, true):
+                reached[t.marks if marked else NO_MARKS].add(t.target)
+    return {marks: (frozenset(states), not p.finals.isdisjoint(states)) for marks, states in reached.items()}
 
 
-def _situations(streams: Streams) -> dict[Situation, tuple[Situation, Letter] | None]:
+def _situations(streams: Streams, most: int) -> dict[Situation, tuple[Situation, Letter] | None]:
     """What can be known of a stream, nearest to its beginning first, each with the last step to it."""
     found: dict[Situation, tuple[Situation, Letter] | None] = {streams.first: None}
     waiting = deque(found)
@@ -90,15 +118,15 @@ def _situations(streams: Streams) -> dict[Situation, tuple[Situation, Letter] | 
             if after not in found:
                 found[after] = (situation, letter)
                 waiting.append(after)
-        if len(found) > MOST_STATES:
+        if len(found) > most:
             raise TooMany
     return found
 
 
-def _way(came: Mapping[N, tuple[N, Letter] | None], node: N) -> tuple[N, list[Letter]]:
-    """Where the way to a node begins, and its letters."""
-    letters = []
+def _way(came: Mapping[N, tuple[N, S] | None], node: N) -> tuple[N, list[S]]:
+    """Where the way to a node begins, and its steps."""
+    steps = []
     while (step := came[node]) is not None:
-        node, letter = step
-        letters.append(letter)
-    return node, letters[::-1]
+        node, taken = step
+        steps.append(taken)
+    return node, steps[::-1]
