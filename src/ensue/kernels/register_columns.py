@@ -101,18 +101,20 @@ class RegisterColumns:
         return [_or_null(a, convert) for a in arrays]
 
     def _as_computed(self, array: pa.Array, kind: Kind) -> Integers:
-        """What instructions compute with: times in nanoseconds, and of floats NaN too."""
-        match kind:
-            case Kind.STRING:
-                convert: Callable[[pa.Array], Integers] = self._numbers_of_texts
-            case Kind.FLOAT:
-                convert = _of_all_floats
-            case _:
-                convert = _in_nanoseconds
-        return _or_null(array, convert)
+        return as_computed(array, kind, self.texts)
 
     def _numbers_of_texts(self, array: pa.Array) -> Integers:
         return numbered_texts(array, self.texts)
+
+
+def as_computed(array: pa.Array, kind: Kind, texts: TextNumbers) -> Integers:
+    """What instructions compute with: times in nanoseconds, texts by their numbers, and of floats NaN too."""
+    match kind:
+        case Kind.STRING:
+            return _or_null(array, lambda found: numbered_texts(found, texts))
+        case Kind.FLOAT:
+            return _or_null(array, _of_all_floats)
+    return _or_null(array, _in_nanoseconds)
 
 
 def _evaluated(e: ast.Expression, table: pa.Table) -> pa.Array:
