@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ensue.kernels.fixed_point import NAN, NEGATIVE, POSITIVE, add_float, rounded_sum
+from ensue.kernels.fixed_point import NAN, NEGATIVE, POSITIVE, add_float, rounded_row
 from ensue.kernels.formulas import holds
 from ensue.kernels.jit import at, evaluator, inlined, inner
 from ensue.kernels.row_walk import (
@@ -446,7 +446,7 @@ def _float_sum(room: Room, depth: int, cell: int, width: int, limb: int) -> int:
         return _INFINITE
     if negative > 0:
         return _INFINITE | NULL
-    bits: int = rounded_sum(room.cells, depth, cell, width, limb)
+    bits: int = rounded_row(room.cells, depth, cell, width, limb)
     return bits
 
 
