@@ -14,6 +14,7 @@ from ensue.data.envelope import check_made_by
 from ensue.data.events import log
 from ensue.errors import EngineError
 from ensue.spark.bucket import ADVICE
+from ensue.spark.bucket_count import buckets_by_default
 
 _FILE = "ensue.json"
 #: The fingerprint that the user may leave to the checkpoint.
@@ -41,12 +42,14 @@ def compare(session: Any, location: str, begun: Sequence[BegunBy]) -> None:
         committed, then = folder.committed, folder.read()
         if not committed and then != now:
             folder.write(now)
+        buckets = folder.buckets if committed else None
     except Exception as e:
         log.info("what began the checkpoint %s is compared in the first micro-batch: %s", location, e)
         return
     if committed and then is not None and len(then) == len(now):
+        default = {} if buckets is None else {_BUCKETS: str(buckets)}
         for before, after in zip(then, now, strict=True):
-            _check(before, after)
+            _check({**default, **before}, {**default, **after})
 
 
 def _check(before: Mapping[str, str], after: Mapping[str, str]) -> None:
@@ -70,25 +73,38 @@ class _Folder:
     def _path(self, *parts: Any) -> Any:
         return self._hadoop.Path(*parts)
 
+    def _numbered(self, log: str) -> list[int]:
+        """The numbers of the micro-batches in one of Spark's logs."""
+        folder = self._path(self._location, log)
+        found = self._files.listStatus(folder) if self._files.exists(folder) else []
+        names = [str(status.getPath().getName()) for status in found]
+        return sorted(int(name) for name in names if name.isdigit())
+
     @property
     def committed(self) -> bool:
         """Whether a micro-batch was committed."""
-        commits = self._path(self._location, "commits")
-        if not self._files.exists(commits):
-            return False
-        return any(str(status.getPath().getName()).isdigit() for status in self._files.listStatus(commits))
+        return bool(self._numbered("commits"))
+
+    @property
+    def buckets(self) -> int | None:
+        """How many buckets a query has for which the user has given no number; None if that is not known."""
+        *_, last = self._numbered("offsets")
+        settings: dict[str, str] = json.loads(self._text(f"offsets/{last}").splitlines()[1]).get("conf", {})
+        return buckets_by_default(settings)
 
     def read(self) -> list[dict[str, str]] | None:
         """What began the checkpoint; None if that is not written down."""
-        file = self._path(self._location, _FILE)
-        if not self._files.exists(file):
+        if not self._files.exists(self._path(self._location, _FILE)):
             return None
-        stream = self._files.open(file)
+        found: list[dict[str, str]] = json.loads(self._text(_FILE))["begun by"]
+        return found
+
+    def _text(self, file: str) -> str:
+        stream = self._files.open(self._path(self._location, file))
         try:
-            found: list[dict[str, str]] = json.loads(self._read_all(stream, "UTF-8"))["begun by"]
+            return str(self._read_all(stream, "UTF-8"))
         finally:
             stream.close()
-        return found
 
     def write(self, begun: list[dict[str, str]]) -> None:
         """A file that is there is whole: it gets its name at the end."""

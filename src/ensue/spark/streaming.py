@@ -115,9 +115,7 @@ class BucketProcessor(StatefulProcessor):
     ) -> None:
         self.recipe = recipe
         self.buckets = buckets
-        # An event that is evaluated again would be unexpected again.
-        kept = (c for c in _COUNTED if c != "unexpected")
-        self.counted = _COUNTED if disorder is None else (*kept, *disorder.counts)
+        self.counted = _COUNTED if disorder is None else (*_COUNTED, *disorder.counts)
         self._disorder = disorder
         self._final_after = final_after
         self._behind_operator = behind_operator
