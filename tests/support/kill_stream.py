@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import ensue
 from ensue.spark import local_session
@@ -27,7 +28,7 @@ def main(folder: Path, disorder: str) -> None:
     # Two cores, and a task may fail twice, so a dead worker does not end the query, as on a cluster.
     spark = local_session("local[2,3]", SETTINGS)
     source = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(folder / "source"))
-    options = {"disorder": "revise"} if disorder == "revise" else {}
+    options: Any = {"disorder": "revise"} if disorder == "revise" else {}
     query = ensue.query(QUERIES[disorder])
     matches = query.run(source.withWatermark("time", "2 seconds"), buckets=2, **options)
     writer = matches.writeStream.format("parquet").option("checkpointLocation", str(folder / "checkpoint"))
