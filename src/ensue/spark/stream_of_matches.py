@@ -75,7 +75,8 @@ def _kind(ours: Any, theirs: Any) -> Any:
     if issubclass(theirs, ours):
         return theirs
     if theirs not in _kinds:
-        _kinds[theirs] = type(theirs.__name__, (ours, theirs), {"__doc__": theirs.__doc__})
+        seen = {"__doc__": theirs.__doc__, "__module__": theirs.__module__}
+        _kinds[theirs] = type(theirs.__name__, (ours, theirs), seen)
     return _kinds[theirs]
 
 
