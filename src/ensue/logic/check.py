@@ -11,6 +11,7 @@ from ensue.language import ast
 from ensue.language.position_logic import FromTo
 from ensue.language.printer import print_expression, print_interval
 from ensue.logic.check_filters import ITEMS, aggregate_problems, expression_problems, problem, scope_problems, unknown
+from ensue.logic.closings import closing_problems
 from ensue.logic.first import NoFirst, first
 from ensue.logic.outputs import Output, outputs
 from ensue.logic.partition_keys import key_name, key_problems, with_key_types
@@ -125,8 +126,8 @@ def _absence_problems(root: ast.Pattern) -> Iterator[Problem]:
 
 
 def _inside_filters(p: ast.Pattern) -> ast.Pattern:
-    """The pattern inside the filters and windows around it, and inside SPAN and AFTER, which keep start and end."""
-    while isinstance(p, ast.Filter | ast.Within | ast.SpanOf | ast.After):
+    """The pattern inside the filters and windows around it, and inside SPAN, AFTER and UNTIL, which keep both ends."""
+    while isinstance(p, ast.Filter | ast.Within | ast.SpanOf | ast.After | ast.Until):
         p = p.body
     return p
 
@@ -188,8 +189,8 @@ def _optional_problems(root: ast.Pattern, allowed: list[ast.Pattern]) -> Iterato
 
 
 def _alternatives(p: ast.Pattern) -> list[ast.Pattern]:
-    """The sides of an OR, each without the AFTER around it."""
-    while isinstance(p, ast.After):
+    """The sides of an OR, each without the AFTER and the UNTIL around it."""
+    while isinstance(p, ast.After | ast.Until):
         p = p.body
     return [*_alternatives(p.left), *_alternatives(p.right)] if isinstance(p, ast.Or) else [p]
 
@@ -249,6 +250,7 @@ def _per_match_problems(e: ast.Expression, known: Bindings) -> Iterator[Problem]
 
 def _clause_problems(query: ast.Query, schema: Schema | None) -> Iterator[Problem]:
     yield from key_problems(query, schema, bindings(query.pattern))
+    yield from closing_problems(query)
     for i, stream in enumerate(query.streams):
         if stream in query.streams[:i]:
             where = query.places.get(f"stream {i}", query.span)
