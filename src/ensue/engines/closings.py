@@ -191,7 +191,7 @@ class Closings:
             arrays = (found.start, found.end, found.offset, found.position, found.mark, self._waiting.following)
             parts |= {name: np.array(array) for name, array in zip(_ARRAYS, arrays, strict=True)}
             computed = {f"\0{text}": values for text, values in found.computed.items()}
-            keys = {f"\1{name}": column for name, column in zip(self._waiting.keys.column_names, self._waiting.keys)}
+            keys = {f"\1{name}": self._waiting.keys.column(name) for name in self._waiting.keys.column_names}
             parts |= {"waiting": pa.table({**keys, **computed}).combine_chunks(), "span": found.span}
         return parts
 
@@ -201,12 +201,12 @@ class Closings:
         if self._followers is not None:
             self._followers.load(unprefixed("followers", parts))
         if "waiting" in parts:
-            *arrays, following = (parts[name] for name in _ARRAYS)
+            start, end, offset, position, mark, following = (parts[name] for name in _ARRAYS)
             table: pa.Table = parts["waiting"]
             names = table.column_names
             computed = {n[1:]: table.column(n).combine_chunks() for n in names if n.startswith("\0")}
             keys = pa.table({n[1:]: table.column(n) for n in names if n.startswith("\1")})
-            piece = Piece(*arrays, computed)
+            piece = Piece(start, end, offset, position, mark, computed)
             self._waiting = _Waiting(ComplexEvents((piece,), self._sets, parts["span"]), following, keys)
 
 

@@ -102,10 +102,20 @@ def _engine(choice: Choice) -> list[str]:
     if plan.absence is not None:
         absent = " or ".join(map(print_guard, plan.absence.guards))
         lines.append(f"absent        {absent}: looked for after the end of each match")
+    if plan.closing is not None and plan.closing.followers is not None:
+        how = "the next event decides" if plan.closing.one_event else "windows wait while it goes on"
+        lines.append(f"closed        by {_followers(plan.closing.followers)}: {how}")
     lines += timing_lines(choice, slow)
     if plan.decided_last:
         lines.append(f"detection     from the matches, because {plan.decided_last}")
     return lines
+
+
+def _followers(followers: Plan) -> str:
+    """What can close a window, as the automaton that looks for it."""
+    if followers.automaton.size == 2:
+        return " or ".join(dict.fromkeys(print_guard(t.guard) for t in followers.automaton.transitions))
+    return f"an automaton of {counted(followers.automaton.size, 'state')}"
 
 
 def _time(plan: Plan, slow: list[str]) -> str:
@@ -157,6 +167,8 @@ def _properties(fragment: Fragment) -> list[str]:
         lines.append(f"before        {_window(fragment.deadline_before)} before the start: what must not have come")
     if fragment.deadline is not None:
         lines.append(f"deadline      {_window(fragment.deadline)} after the end: reported when that time has passed")
+    for closing in fragment.closings:
+        lines.append(f"until         {closing} directly follows a window: it is reported then")
     return lines
 
 

@@ -83,14 +83,14 @@ def _pair(p: ast.Pattern) -> str:
         return print_pattern(p)
     until = ""
     if isinstance(p, ast.Until):
-        until, p = f" UNTIL {_closing(p)}", p.body
+        until, p = f" UNTIL {print_closing(p)}", p.body
     if not isinstance(p, ast.After):
         return f"(IS {print_pattern(p)}{until})"
     past = "()" if p.past is None else _at(p.past, _UNLESS)
     return f"(AFTER {past} IS {print_pattern(p.body)}{until})"
 
 
-def _closing(p: ast.Until) -> str:
+def print_closing(p: ast.Until) -> str:
     """What stands behind UNTIL."""
     if p.closing is None:
         return "END"
@@ -186,7 +186,7 @@ def _pattern(p: ast.Pattern) -> tuple[str, int]:
             past = "()" if p.past is None else _at(p.past, _OR)
             return f"{_at(p.body, _UNLESS)} AFTER {past}", _UNLESS
         case ast.Until():  # by itself it is no text of a query: so explain shows a pair
-            return f"{_at(p.body, _UNLESS)} UNTIL {_closing(p)}", _UNLESS
+            return f"{_at(p.body, _UNLESS)} UNTIL {print_closing(p)}", _UNLESS
         case ast.Filter() | ast.Within():
             return f"{_at(p.body, _SUFFIX)} {_suffix(p)}", _SUFFIX
     raise AssertionError(p)

@@ -11,7 +11,6 @@ from ensue.language import ast
 from ensue.language.position_logic import FromTo
 from ensue.language.printer import print_expression, print_interval
 from ensue.logic.check_filters import ITEMS, aggregate_problems, expression_problems, problem, scope_problems, unknown
-from ensue.logic.closings import closing_problems
 from ensue.logic.first import NoFirst, first
 from ensue.logic.outputs import Output, outputs
 from ensue.logic.partition_keys import key_name, key_problems, with_key_types
@@ -20,6 +19,7 @@ from ensue.logic.position_check import position_problems
 from ensue.logic.scope import Bindings, bindings, free, is_aggregate
 from ensue.logic.sort_columns import SortColumn, sort_expression, sort_problems, unordered, with_sort_columns
 from ensue.logic.types import Typing
+from ensue.logic.until import closing_problems
 
 
 @dataclass(frozen=True)

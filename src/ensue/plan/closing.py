@@ -10,7 +10,7 @@ from ensue.automata.liveness import pruned
 from ensue.automata.model import NO_MARKS, Automaton, Builder
 from ensue.automata.predicates import Test, conjunction
 from ensue.language import ast
-from ensue.logic.closings import is_one_event
+from ensue.logic.until import is_one_event
 from ensue.plan.capacity import MAX_PREDICATES
 from ensue.rewrite import rewrite_pattern
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 
 from ensue.language import ast
-from ensue.logic.closings import are_alike, closings_of
+from ensue.logic.until import are_alike, closings_of
 from ensue.rewrite.bottom_up import bottom_up
 from ensue.rewrite.query_parts import QueryParts
 

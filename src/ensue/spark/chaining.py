@@ -58,7 +58,7 @@ def with_own_watermark(matches: DataFrame) -> DataFrame:
 
 
 def is_told_later(field: T.StructField) -> bool:
-    """Whether this is the end of matches that are reported only when a deadline has passed."""
+    """Whether this is the end of matches that are reported later: when a deadline has passed, or a window is closed."""
     return _TOLD_LATER in field.metadata
 
 

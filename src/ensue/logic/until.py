@@ -55,7 +55,7 @@ def closing_problems(query: ast.Query) -> Iterator[Problem]:
     if not (alike and in_order):
         why = "windows do not become known in the order of their ends, where"
         why += " UNTIL has several events" if not in_order else " pairs have different UNTIL"
-        hint = "one event can close a window in time, as in UNTIL (p OR q), the same in all pairs"
+        hint = "let the same single event close the windows of all pairs, as in UNTIL (p OR q)"
         if query.consume is not ast.Consume.NONE:
             yield problem(places.get("CONSUME BY", query.span), f"CONSUME BY cannot decide: {why}", hint)
         if query.limit is not None and query.per is ast.Per.PARTITION:
@@ -68,7 +68,9 @@ def closing_problems(query: ast.Query) -> Iterator[Problem]:
 def _own_problems(c: ast.Until) -> Iterator[Problem]:
     for side, of in (("closing", c.closing), ("window", c.body)):
         for x in sorted(free(of)) if of is not None else ():
-            message = f"UNTIL takes closed patterns, but a filter inside it uses '{x.removeprefix(chr(0))}' from outside"
+            message = (
+                f"UNTIL takes closed patterns, but a filter inside it uses '{x.removeprefix(chr(0))}' from outside"
+            )
             hint = "what closes a window cannot use its events; PREV reaches back to its last one"
             yield problem(of, message, hint if side == "closing" else None)
     for late in ast.find(c.body, ast.NotAfter):
