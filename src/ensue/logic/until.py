@@ -66,13 +66,12 @@ def closing_problems(query: ast.Query) -> Iterator[Problem]:
 
 
 def _own_problems(c: ast.Until) -> Iterator[Problem]:
-    for side, of in (("closing", c.closing), ("window", c.body)):
-        for x in sorted(free(of)) if of is not None else ():
-            message = (
-                f"UNTIL takes closed patterns, but a filter inside it uses '{x.removeprefix(chr(0))}' from outside"
-            )
+    for of in filter(None, (c.closing, c.body)):
+        for x in sorted(free(of)):
+            shown = x.removeprefix("\0")
+            message = f"UNTIL takes closed patterns, but a filter inside it uses '{shown}' from outside"
             hint = "what closes a window cannot use its events; PREV reaches back to its last one"
-            yield problem(of, message, hint if side == "closing" else None)
+            yield problem(of, message, hint if of is c.closing else None)
     for late in ast.find(c.body, ast.NotAfter):
         hint = "leave one of them out: a deadline closes windows when time has passed"
         yield problem(late, "a window is closed by UNTIL, or by a deadline, and not by both", hint)
