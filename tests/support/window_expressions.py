@@ -139,9 +139,10 @@ class Windows:
         until = [f" {c.text}" if c.text else "" for c in self.until or [NOT_CLOSED] * len(self.pairs)]
         befores = [f"AFTER ({q.text}):* " if q else "" for q, _ in self.pairs]
         pairs = [f"({q}IS {p.text}{c})" for q, (_, p), c in zip(befores, self.pairs, until, strict=True)]
+        items = ", ".join(f"{e} AS r{n}" for n, e in enumerate(self.items))
         return "\n".join(
             [
-                f"SELECT {'LAST ' if self.longest else ''}{', '.join(f'{e} AS r{n}' for n, e in enumerate(self.items))}",
+                f"SELECT {'LAST ' if self.longest else ''}{items}",
                 f"FROM S WINDOW w AS {' OR '.join(pairs)}",
                 *([f"FILTER {self.having}"] if self.having else []),
                 *(["PARTITION BY k"] if self.keyed else []),

@@ -103,19 +103,19 @@ def _engine(choice: Choice) -> list[str]:
         absent = " or ".join(map(print_guard, plan.absence.guards))
         lines.append(f"absent        {absent}: looked for after the end of each match")
     if plan.closing is not None and plan.closing.followers is not None:
-        how = "the next event decides" if plan.closing.one_event else "windows wait while it goes on"
-        lines.append(f"closed        by {_followers(plan.closing.followers)}: {how}")
+        lines.append(f"closed        by {_closers(plan.closing.followers, plan.closing.one_event)}")
     lines += timing_lines(choice, slow)
     if plan.decided_last:
         lines.append(f"detection     from the matches, because {plan.decided_last}")
     return lines
 
 
-def _followers(followers: Plan) -> str:
-    """What can close a window, as the automaton that looks for it."""
-    if followers.automaton.size == 2:
-        return " or ".join(dict.fromkeys(print_guard(t.guard) for t in followers.automaton.transitions))
-    return f"an automaton of {counted(followers.automaton.size, 'state')}"
+def _closers(followers: Plan, one_event: bool) -> str:
+    """What can close a window."""
+    if one_event:
+        guards = dict.fromkeys(print_guard(t.guard) for t in followers.automaton.transitions)
+        return f"{' or '.join(guards)}: the next event decides"
+    return f"an automaton of {counted(followers.automaton.size, 'state')}: windows wait while it goes on"
 
 
 def _time(plan: Plan, slow: list[str]) -> str:
