@@ -53,7 +53,7 @@ def compare(seed: int) -> str:
 
 
 def _detected(query: ensue.Query, table: pa.Table, closed: bool, engine: str) -> list[str]:
-    return texts(query.detect(table, unit="s", engine=engine, closed=closed).to_arrow().to_pylist())
+    return sorted(map(repr, query.detect(table, unit="s", engine=engine, closed=closed).to_arrow().to_pylist()))
 
 
 @pytest.mark.parametrize("seeds", shares(400, each=100))

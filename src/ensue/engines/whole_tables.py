@@ -185,8 +185,13 @@ def _closed_in_parallel(work: Work, plan: Plan) -> ComplexEvents:
     """The windows of a table that are closed: it is read for what closes them, and then by several threads."""
     from ensue.engines.parallel import in_slices_or_shares  # numba is loaded where it is used
 
+    assert plan.closing is not None
     closings = opened_closings(plan, work.stream.tick, work.budget)
-    found = in_slices_or_shares(replace(work, stream=closings.read(work.stream, work.step)), searched(plan))
+    read = replace(work, stream=closings.read(work.stream, work.step))
+    # What takes others away is one window, and not all of an end.
+    merged = work.mode is Mode.UNION and plan.closing.consumes
+    found = in_slices_or_shares(replace(read, mode=Mode.ENUMERATE) if merged else read, searched(plan))
     assert found is not None, "several threads have work"
     known = closings.take(found)
-    return concatenated([known, closings.rest()], known.sets) if work.closed else known
+    told = concatenated([known, closings.rest()], known.sets) if work.closed else known
+    return merged_by_end(told.in_order(np.argsort(told.end, kind="stable"))) if merged else told
