@@ -12,7 +12,7 @@ from ensue.errors import EngineError, counted
 from ensue.explain.count_lines import count_lines
 from ensue.explain.late_lines import late_lines
 from ensue.explain.timing_lines import timing_lines
-from ensue.explain.window_lines import pair_lines, window_lines
+from ensue.explain.window_lines import kept_lines, pair_lines, window_lines
 from ensue.language import ast
 from ensue.language.printer import print_interval, print_pattern, print_query
 from ensue.logic.check import Checked
@@ -94,6 +94,8 @@ def _engine(choice: Choice) -> list[str]:
     if spans is not None:
         folded = "; ".join(f.text for f in spans.folded) or "nothing"
         lines.append(f"folded        {folded}: while events come, none of which is kept for {spans.variable}")
+    else:
+        lines += kept_lines(choice.checked)
     for ranking in plan.rankings:
         states = counted(1 + len({target for *_, target in ranking.moves}), "state")
         lines.append(f"ranks         {ranking.selector}: the best partial match of each of {states}, in their order")
