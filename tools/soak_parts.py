@@ -181,6 +181,7 @@ PARTS = (
     Part("selectors", "the same with selectors at any depth", 20_000, each("test_fuzz", "compare_selecting")),
     Part("relations", "conditions that relate events", 20_000, each("test_related")),
     Part("formulas", "conditions checked by instructions", 10_000, each("test_formulas")),
+    Part("disjoint", "gaps that only differ in their bounds", 10_000, each("test_disjoint_checks")),
     Part("same", "same and contains, against random streams", 5_000, each("test_same_patterns")),
     Part("local", "combinations of conditions on single events", 10_000, each("test_local_conditions")),
     Part("ranks", "NEXT and LAST by ranks of states", 10_000, each("test_ranks", "always_by_ranks")),

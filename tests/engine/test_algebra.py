@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from ensue.algebra import Recogniser
+from ensue.automata.ambiguity import exclude
 from ensue.automata.predicates import conjunction
 from ensue.errors import EngineError
 
@@ -26,6 +27,17 @@ WITH_MEMORY = [
     "(A AS x)+ ; B AS y FILTER y.v >= x.v",
     "(ANY AS y FILTER y.v > LASTOF(y).v)+",
     "A ;[<= 1 s] B",
+]
+
+
+#: Clocks that are reset and checked so that runs with the same events agree on them.
+SYNCHRONOUS = [
+    "A ;[<= 1 s] B",
+    "A ;[<= 1 s] A",
+    "A ;[> 1 s] ANY",
+    "(A ;[< 2 s] B) OR (A ;[> 1 s] A)",
+    "A : A :[<= 1 s] B",
+    "A ; B WITHIN 1 s",
 ]
 
 
@@ -75,23 +87,30 @@ def test_iteration(p: str) -> None:
         assert repeated.accepts(events, unit="s") == splits(events), events
 
 
-@pytest.mark.parametrize("p", UNARY)
-def test_without_registers_there_is_a_complement(p: str) -> None:
+@pytest.mark.parametrize("p", UNARY + SYNCHRONOUS)
+def test_there_is_a_complement(p: str) -> None:
     complement, same = ~Recogniser.of(p), Recogniser.of(p).determinised()
     for events in SHORT:
-        assert complement.accepts(events) != accepts(p, events), events
-        assert same.accepts(events) == accepts(p, events), events
+        assert complement.accepts(events, unit="s") != accepts(p, events), events
+        assert same.accepts(events, unit="s") == accepts(p, events), events
 
 
-@pytest.mark.parametrize("p", UNARY)
+@pytest.mark.parametrize("p", UNARY + SYNCHRONOUS)
 def test_determinised_has_one_run(p: str) -> None:
     automaton = Recogniser.of(p).determinised().automaton
+    assert bool(automaton.registers) == (p in SYNCHRONOUS)
     for transitions in automaton.outgoing.values():
         for t, u in itertools.combinations(transitions, 2):
-            assert conjunction(t.guard, u.guard) is None, (t, u)
+            assert conjunction(t.guard, u.guard) is None or exclude(t, u), (t, u)
 
 
-@pytest.mark.parametrize("p", WITH_MEMORY)
+@pytest.mark.parametrize("p", ["A ; B ;[<= 1 s] A", "(A ;[<= 1 s] B)+"])
+def test_resets_that_are_not_synchronous_are_refused(p: str) -> None:
+    with pytest.raises(EngineError, match="the resets are not synchronous"):
+        Recogniser.of(p).determinised()
+
+
+@pytest.mark.parametrize("p", WITH_MEMORY[:-1])
 def test_with_registers_there_is_none(p: str) -> None:
     """Theorem 12 of Alevizos et al."""
     for refused in (Recogniser.of(p).determinised, Recogniser.of(p).__invert__):

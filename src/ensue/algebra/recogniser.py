@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from ensue.algebra.event_conditions import NOTHING, EventConditions
+from ensue.algebra.subset_construction import determinised
 from ensue.automata.build import and_ as intersection
 from ensue.automata.build import apart, build, or_, project, sequence
 from ensue.automata.build import iteration as iteration_
-from ensue.automata.build.limits import MAX_PREDICATES
 from ensue.automata.liveness import pruned, with_shared_registers
-from ensue.automata.model import NO_MARKS, UNMARKED, Automaton, Builder
-from ensue.automata.predicates import cells, implied, machines_of, predicates_of, rankings_of
+from ensue.automata.model import NO_MARKS, Automaton
+from ensue.automata.predicates import machines_of, predicates_of, rankings_of
 from ensue.automata.registers import Clear, conditions_of, writes_of
 from ensue.data.events import EventStream, read_events
 from ensue.errors import EngineError
@@ -56,36 +56,15 @@ class Recogniser:
         return Recogniser(iteration_.construct(self.automaton, 1, None, contiguous=True))
 
     def determinised(self) -> Recogniser:
-        """Accepts the same streams with at most one run each, by the subset construction over classes of events."""
-        return Recogniser(self._determinised(accepting=True))
+        """Accepts the same streams with at most one run each, by the subset construction over classes of events.
+
+        With clocks, over their types too, if the resets are synchronous.
+        """
+        return Recogniser(determinised(self.automaton, accepting=True))
 
     def __invert__(self) -> Recogniser:
         """Accepts the streams of one or more events that this one does not accept."""
-        return Recogniser(self._determinised(accepting=False))
-
-    def _determinised(self, *, accepting: bool) -> Automaton:
-        if not self.unary:
-            raise EngineError(
-                "automata with registers are not closed under complement and determinisation: with k registers, a "
-                "deterministic automaton cannot store k + 1 events that may each be compared with a later one"
-            )
-        p = self.automaton
-        predicates = predicates_of(t.guard for t in p.transitions)
-        if len(predicates) > MAX_PREDICATES:
-            raise EngineError(f"determinising distinguishes all combinations of at most {MAX_PREDICATES} conditions")
-        start: tuple[bool, frozenset[int]] = (True, frozenset({0}))
-        made = Builder(start)
-        seen, waiting = {start}, [start]
-        while waiting:
-            source = waiting.pop()
-            for cell in cells(predicates):
-                after = frozenset(t.target for s in source[1] for t in p.outgoing.get(s, ()) if implied(cell, t.guard))
-                target = (False, after)
-                made.add(source, cell, UNMARKED, target, final=p.finals.isdisjoint(after) != accepting)
-                if target not in seen:
-                    seen.add(target)
-                    waiting.append(target)
-        return made.build()
+        return Recogniser(determinised(self.automaton, accepting=False))
 
     def accepts(self, events: Any, *, unit: str | None = None) -> bool:
         """Whether a run takes all events, which have the columns `time` and `type`; `unit` is for integer times."""

@@ -6,8 +6,16 @@ register actions end together, they may report the same complex event, so the re
 
 from __future__ import annotations
 
-from ensue.automata.model import Automaton
+from ensue.automata.model import Automaton, Transition
 from ensue.automata.predicates import conjunction
+from ensue.automata.registers import Since
+from ensue.automata.timing.clock_types import apart
+
+
+def exclude(t: Transition, u: Transition) -> bool:
+    """Whether runs that agree on their clocks cannot take both: no time passes a check of each."""
+    checks = [[a for a in one.actions if isinstance(a, Since)] for one in (t, u)]
+    return any(a.register == b.register and apart(a.interval, b.interval) for a in checks[0] for b in checks[1])
 
 
 def is_ambiguous(automaton: Automaton) -> bool:
@@ -27,6 +35,8 @@ def is_ambiguous(automaton: Automaton) -> bool:
         for t in automaton.outgoing.get(a, ()):
             for u in automaton.outgoing.get(b, ()):
                 if t.marks != u.marks or conjunction(t.guard, u.guard) is None:
+                    continue
+                if not before and exclude(t, u):
                     continue
                 differ = before or t.actions != u.actions
                 if differ and t.target in automaton.finals and u.target in automaton.finals:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import fields, replace
 
 from ensue.automata.fuse import fuse_tests
+from ensue.automata.timing.disjoint_checks import with_disjoint_checks
 from ensue.automata.timing.one_clock import on_one_clock
 from ensue.plan.automaton_spec import AutomatonSpec
 from ensue.plan.capacity import check_capacity
@@ -24,13 +25,19 @@ def plan_automaton(spec: AutomatonSpec) -> Plan:
     (['A', 'B'], [[], ['x'], ['y']])
     """
     assert all(t.target != 0 for t in spec.automaton.transitions), "nothing leads back to the initial state"
-    plan = _with_one_clock(_plain(replace(spec, automaton=fuse_tests(spec.automaton))))
+    plan = _with_one_clock(_without_duplicates(_plain(replace(spec, automaton=fuse_tests(spec.automaton)))))
     check_capacity(plan)
     return plan
 
 
 def _plain(spec: AutomatonSpec) -> Plan:
     return Plan(**{f.name: getattr(spec, f.name) for f in fields(AutomatonSpec)})
+
+
+def _without_duplicates(plan: Plan) -> Plan:
+    """The plan with checks of time that exclude each other, if no match is found twice then."""
+    split = with_disjoint_checks(plan.automaton) if plan.ambiguous else None
+    return plan if split is None else replace(plan, automaton=split)
 
 
 def _with_one_clock(plan: Plan) -> Plan:
