@@ -101,7 +101,7 @@ def test_determinised_has_one_run(p: str) -> None:
     assert bool(automaton.registers) == (p in SYNCHRONOUS)
     for transitions in automaton.outgoing.values():
         for t, u in itertools.combinations(transitions, 2):
-            assert conjunction(t.guard, u.guard) is None or exclude(t, u), (t, u)
+            assert conjunction(t.guard, u.guard) is None or exclude(t, u, automaton.registers), (t, u)
 
 
 @pytest.mark.parametrize("p", ["A ; B ;[<= 1 s] A", "(A ;[<= 1 s] B)+"])

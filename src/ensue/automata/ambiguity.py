@@ -6,15 +6,16 @@ register actions end together, they may report the same complex event, so the re
 
 from __future__ import annotations
 
+from ensue.automata.liveness import Registers, register_liveness
 from ensue.automata.model import Automaton, Transition
 from ensue.automata.predicates import conjunction
 from ensue.automata.registers import Since
 from ensue.automata.timing.clock_types import apart
 
 
-def exclude(t: Transition, u: Transition) -> bool:
-    """Whether runs that agree on their clocks cannot take both: no time passes a check of each."""
-    checks = [[a for a in one.actions if isinstance(a, Since)] for one in (t, u)]
+def exclude(t: Transition, u: Transition, stored: Registers) -> bool:
+    """Whether runs that agree on these clocks cannot take both: no time passes a check of each."""
+    checks = [[a for a in one.actions if isinstance(a, Since) and a.register in stored] for one in (t, u)]
     return any(a.register == b.register and apart(a.interval, b.interval) for a in checks[0] for b in checks[1])
 
 
@@ -28,6 +29,7 @@ def is_ambiguous(automaton: Automaton) -> bool:
     """
     if not automaton.registers:
         return False
+    stored = register_liveness(automaton).stored
     seen = {(0, 0, False)}
     waiting = [(0, 0, False)]
     while waiting:
@@ -36,8 +38,8 @@ def is_ambiguous(automaton: Automaton) -> bool:
             for u in automaton.outgoing.get(b, ()):
                 if t.marks != u.marks or conjunction(t.guard, u.guard) is None:
                     continue
-                if not before and exclude(t, u):
-                    continue
+                if not before and exclude(t, u, stored[a] | stored[b]):
+                    continue  # what one of two runs with the same history has stored, the other has too
                 differ = before or t.actions != u.actions
                 if differ and t.target in automaton.finals and u.target in automaton.finals:
                     return True

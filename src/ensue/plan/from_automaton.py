@@ -25,7 +25,7 @@ def plan_automaton(spec: AutomatonSpec) -> Plan:
     (['A', 'B'], [[], ['x'], ['y']])
     """
     assert all(t.target != 0 for t in spec.automaton.transitions), "nothing leads back to the initial state"
-    plan = _with_one_clock(_without_duplicates(_plain(replace(spec, automaton=fuse_tests(spec.automaton)))))
+    plan = _without_duplicates(_with_one_clock(_plain(replace(spec, automaton=fuse_tests(spec.automaton)))))
     check_capacity(plan)
     return plan
 
@@ -36,8 +36,8 @@ def _plain(spec: AutomatonSpec) -> Plan:
 
 def _without_duplicates(plan: Plan) -> Plan:
     """The plan with checks of time that exclude each other, if no match is found twice then."""
-    split = with_disjoint_checks(plan.automaton) if plan.ambiguous else None
-    return plan if split is None else replace(plan, automaton=split)
+    split = with_disjoint_checks(plan.automaton) if plan.ambiguous and not plan.on_one_clock else None
+    return plan if split is None else replace(plan, automaton=split, whole_checks=plan.automaton)
 
 
 def _with_one_clock(plan: Plan) -> Plan:

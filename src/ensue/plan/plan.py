@@ -43,6 +43,7 @@ class Plan(AutomatonSpec):
     """
 
     as_built: Automaton | None = None  # where the automaton is one that one clock evaluates: what it was made of
+    whole_checks: Automaton | None = None  # where checks of time were split: the automaton as it was before
     spans: Spans | None = None  # where windows are found by their ends: what is folded over their events
 
     @property

@@ -39,15 +39,16 @@ def timing_of(choice: Choice, *, budget: int = BUDGET) -> Timing | None:
     """The classes; None where no time is measured but by the window of the whole, which needs no clock."""
     assert choice.plan is not None
     plan = choice.plan.with_registers
-    if not clocks_of(plan.automaton):
+    own = plan.automaton if plan.whole_checks is None else plan.whole_checks
+    if not clocks_of(own):
         return None
     shown = None if choice.checked.query.items is None else projected(choice.checked.outputs)
     windowed = is_windowed(choice.steps[-1].parts.formula, shown)
-    if len(plan.automaton.transitions) > MOST_TRANSITIONS:
+    if len(own.transitions) > MOST_TRANSITIONS:
         why = f"the automaton has more than {MOST_TRANSITIONS:,} transitions"
-        return Timing(clocks_of(plan.automaton), windowed, Verdict(Answer.NOT_DECIDED, why=why), None)
+        return Timing(clocks_of(own), windowed, Verdict(Answer.NOT_DECIDED, why=why), None)
     # The plan's window may be one that the gaps come to: that one is no constraint of its own.
-    automaton = with_window(plan.automaton, choice.steps[-1].parts.window.time)
+    automaton = with_window(own, choice.steps[-1].parts.window.time)
     fewer = fewest_clocks(automaton)
     resets = synchronous_resets(fewer, read=True, budget=budget)
     if resets.answer is Answer.NO:
