@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Iterable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -17,10 +19,27 @@ def folder() -> Path | None:
 
 @cache
 def drop_stale() -> None:
-    """Once a process: drops what an older version of this library or of Numba has compiled."""
+    """Once a process: drops what an older version of this library or of Numba has compiled.
+
+    Numba looks at the file of a function only, and not at the files of those that are linked into it.
+    """
     kept = folder()
-    for index in kept.glob("*.nbi") if kept else ():
-        _drop_if_stale(index)
+    if kept is None or not kept.is_dir():
+        return
+    changed = _latest_change(Path(__file__).parent.glob("*.py"))
+    for index in kept.glob("*.nbi"):
+        if _latest_change([index]) < changed:
+            index.unlink(missing_ok=True)
+        else:
+            _drop_if_stale(index)
+
+
+def _latest_change(files: Iterable[Path]) -> int:
+    found = 0
+    for file in files:
+        with suppress(OSError):  # another process has removed it just now
+            found = max(found, file.stat().st_mtime_ns)
+    return found
 
 
 def _drop_if_stale(index: Path) -> None:

@@ -30,18 +30,21 @@ class RegisterPrograms:
         self._automaton = plan.automaton
         self._actions = actions = plan.actions
         #: The distinct checks and stores: a batch has a column for each.
-        self.checks = list(dict.fromkeys(c for a in actions for c in comparisons_of(a)))
+        self._narrowings = plan.narrowings
+        followed = (n for a in actions for f in formulas_of(a) for n in self._narrowings[f])
+        self.checks = list(dict.fromkeys([*(c for a in actions for c in comparisons_of(a)), *followed]))
         self.stores = list(dict.fromkeys(w for a in actions for w in writes_of(a) if isinstance(w, Store)))
         #: What registers that formulas compute with hold, and what they take of the event, each with its kind.
         self.computed, self.terms = plan.computed, plan.terms
-        self._formulas = plan.formulas
+        self.computed_unit = plan.computed_unit
+        self.instructions = plan.formulas
         self.reset()
 
     # Whoever needs the columns alone, as every reader does, does not wait for the rest.
 
     @cached_property
     def _taking(self) -> RegisterMoves:
-        return RegisterMoves(self._automaton, self._actions)
+        return RegisterMoves(self._automaton, self._actions, self._narrowings)
 
     @cached_property
     def _number(self) -> dict[Register, int]:
@@ -54,9 +57,9 @@ class RegisterPrograms:
 
     @cached_property
     def formulas(self) -> formulas.Formulas | None:
-        if not self._formulas:
+        if not self.instructions:
             return None
-        return formulas.table(list(self._formulas.values()), list(self.terms), self._number)
+        return formulas.table(list(self.instructions.values()), list(self.terms), self._number)
 
     @cached_property
     def actions(self) -> register_data.Actions:
@@ -101,13 +104,13 @@ class RegisterPrograms:
 
     def _numbered(self) -> register_data.Actions:
         check, store = {c: n for n, c in enumerate(self.checks)}, {s: n for n, s in enumerate(self.stores)}
-        formula = {f: n for n, f in enumerate(self._formulas)}
+        formula = {f: n for n, f in enumerate(self.instructions)}
         first = [(0, 0, 0)]
         checks: list[tuple[int, int]] = []
         stores: list[tuple[int, int, int]] = []
         asked: list[tuple[int, int]] = []
         for actions in self._actions:
-            checks += [(self._number[c.register], check[c]) for c in comparisons_of(actions)]
+            checks += [(self._number[c.register], check[c]) for c in self._taking.comparisons_of(actions)]
             asked += [(formula[f], int(f.absent)) for f in formulas_of(actions)]
             for w in writes_of(actions):
                 keep = _KEEP[w.keep] if isinstance(w, Store) else register_data.KEEP_NONE

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ensue.automata.build import Unsupported
-from ensue.automata.formula import NoInstruction
 from ensue.automata.predicates import Before
 from ensue.automata.registers import Check, formulas_of
 from ensue.logic.comparisons import fits_a_register
+from ensue.logic.formula import NoInstruction
 from ensue.logic.types import Typing
 from ensue.plan.plan import Plan
 
