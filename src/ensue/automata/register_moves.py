@@ -58,9 +58,9 @@ class RegisterMoves:
     def __init__(self, automaton: Automaton, actions: Sequence[Actions], narrowings: Narrowings | None = None) -> None:
         self._memory = register_liveness(automaton)
         self._asked = {r: longest_time_checked(automaton, r) for r in sorted(automaton.registers)}
-        self._narrowings = narrowings or {}
+        self.narrowings = narrowings or {}
         #: All registers, in the order of the trees' keys.
-        self.registers: list[Register] = registers_in_order(automaton, actions, self._narrowings)
+        self.registers: list[Register] = registers_in_order(automaton, actions, self.narrowings)
 
     def handling_of(
         self, source: frozenset[int], target: frozenset[int], actions: Actions, *, marks: bool
@@ -82,7 +82,7 @@ class RegisterMoves:
 
     def comparisons_of(self, actions: Actions) -> list[Comparison | Narrowed]:
         """The checks of one register each, with those that follow from conditions over several."""
-        return [*comparisons_of(actions), *(n for f in formulas_of(actions) for n in self._narrowings.get(f, ()))]
+        return [*comparisons_of(actions), *(n for f in formulas_of(actions) for n in self.narrowings.get(f, ()))]
 
     def merges(self, automaton: Automaton) -> bool:
         """Whether a transition by itself, without others that move along, moves runs with their register contents."""
@@ -154,9 +154,12 @@ def slow_moves(automaton: Automaton, narrowings: Narrowings | None = None) -> li
     moves = RegisterMoves(automaton, [t.actions for t in automaton.transitions], narrowings)
     found: dict[str, None] = {}
     for t, move in moves.of_transitions(automaton):
-        carried = move.kind in (MoveKind.EACH, MoveKind.MERGE) and not all(
-            r in moves.registers[: move.bound] for r in move.live
-        )
+        first = moves.registers[: move.bound]
+        if any(
+            isinstance(n, Narrowed) and n.two_sided and n.register in first for n in moves.comparisons_of(t.actions)
+        ):
+            continue  # what is looked at lies near the event's own value
+        carried = move.kind in (MoveKind.EACH, MoveKind.MERGE) and not all(r in first for r in move.live)
         if carried or move.kind is MoveKind.SIFT:
             found[", ".join(sorted(t.marks)) or "an event between"] = None
     return list(found)

@@ -17,6 +17,7 @@ from ensue.data.schema import Schema
 from ensue.language import ast
 from ensue.logic.classify import conjuncts_of
 from ensue.logic.comparisons import comparison, is_plain, with_conjuncts
+from ensue.logic.earlier_forms import as_comparisons
 from ensue.logic.scope import (
     aggregates_of,
     always_marked,
@@ -91,7 +92,7 @@ def _moved(p: ast.Pattern, schema: Schema | None, is_early: IsEarly) -> tuple[as
     take = partial(_take, schema=schema, is_early=is_early)
     match p:
         case ast.Filter():
-            return _from_filter(p, *take(p.body), partial(is_early, p=p.body, schema=schema))
+            return _from_filter(_in_comparisons(p, schema), *take(p.body), lambda c: is_early(c, p.body, schema))
         case ast.Within() | ast.As() | ast.Unless() | ast.Iteration() | ast.Optional() | ast.SpanOf() | ast.After():
             body, taken = take(p.body)
             staying = tuple(c for c in taken if not _may_leave(c, p))
@@ -111,6 +112,12 @@ def _moved(p: ast.Pattern, schema: Schema | None, is_early: IsEarly) -> tuple[as
                     changes[side], found = part, found + taken
             return dataclasses.replace(p, **changes), found  # type: ignore[arg-type]
     return p, _NONE
+
+
+def _in_comparisons(p: ast.Filter, schema: Schema | None) -> ast.Filter:
+    """The filter with comparisons in the place of conditions that mean the same."""
+    spelled = [part for c in conjuncts_of(p.condition) for part in as_comparisons(c, schema)]
+    return p if spelled == conjuncts_of(p.condition) else with_conjuncts(p, spelled) or p
 
 
 def _from_filter(
