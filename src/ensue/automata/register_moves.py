@@ -19,13 +19,13 @@ from ensue.automata.registers import (
     Holds,
     Keep,
     Narrowed,
-    Register,
     Since,
     Store,
     comparisons_of,
     formulas_of,
     writes_of,
 )
+from ensue.logic.stored_values import Register
 
 _NONE: Registers = frozenset()
 #: For each condition over registers those by whose order the runs that may pass are found.

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ensue.automata.registers import Register
 from ensue.columns.number_functions import DEGREE, EARTH_RADIUS
 from ensue.kernels.jit import inlined, inner
 from ensue.kernels.value_trees import NULL, UNSET
 from ensue.language import ast
 from ensue.logic.formula import Formula, Op
+from ensue.logic.stored_values import Register
 
 _GREATEST = np.iinfo(np.int64).max
 _SMALLEST = np.iinfo(np.int64).min
@@ -72,8 +72,8 @@ def table(formulas: Sequence[Formula], terms: Sequence[ast.Expression], number: 
         }
         loaded |= {STORED_FLOAT: loaded[STORED], TERM_FLOAT: loaded[TERM], FLOAT: [floats.index(c) for c in f.floats]}
         for i in f.code:
-            right = whole.index(f.whole[i.right]) if i.op == FITS else i.right
-            rows.append((int(i.op), loaded[i.op][i.left] if i.op in loaded else i.left, right))
+            second = whole.index(f.whole[i.right]) if i.op == FITS else i.right
+            rows.append((int(i.op), loaded[i.op][i.left] if i.op in loaded else i.left, second))
         first.append(len(rows))
     op, left, right = np.array(rows, dtype=np.int32).reshape(-1, 3).T.copy()
     longest = max((len(f.code) for f in formulas), default=0)

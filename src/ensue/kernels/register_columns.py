@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ensue.automata.registers import Check, Narrowed, Register, Since
+from ensue.automata.registers import Check, Narrowed, Since
 from ensue.columns.conversions import as_floats
 from ensue.columns.evaluation import evaluated
 from ensue.columns.raw_arrays import raw
@@ -29,6 +29,7 @@ from ensue.kernels.value_trees import LEAST, NULL
 from ensue.language import ast
 from ensue.logic.intervals import EVERYTHING, Interval
 from ensue.logic.narrowing import narrowed
+from ensue.logic.stored_values import Register
 
 if TYPE_CHECKING:
     from ensue.kernels.register_programs import RegisterPrograms

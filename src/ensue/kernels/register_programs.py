@@ -10,9 +10,10 @@ import numpy as np
 
 from ensue.automata.determinize import START, Move, Program, Subset
 from ensue.automata.register_moves import MoveKind, RegisterMoves
-from ensue.automata.registers import Keep, Register, Store, comparisons_of, formulas_of, writes_of
+from ensue.automata.registers import Keep, Store, comparisons_of, formulas_of, writes_of
 from ensue.kernels import formulas, register_data
 from ensue.kernels.growing import GrowingTable
+from ensue.logic.stored_values import Register
 from ensue.plan import Plan
 
 _KEEP = {
