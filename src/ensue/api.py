@@ -96,6 +96,7 @@ class ChangingOptions(SparkOptions, total=False):
     id: str | Sequence[str] | None
     changes: str | None
     delays: Mapping[str, str] | None
+    promises: str | None
 
 
 class Query:
@@ -224,6 +225,7 @@ class Query:
         id: str | Sequence[str] | None = None,
         changes: str | None = None,
         delays: Mapping[str, str] | None = None,
+        promises: str | None = None,
     ) -> Matches | DataFrame:
         """Returns every complex event of the query over the events.
 
@@ -243,6 +245,8 @@ class Query:
         query without a window, whose state grows for ever; `alone` says that no other watermark is in it, so events
         need not wait for the next micro-batch; `buckets` are the values in the state store; `name` is the prefix of the
         metrics. With `disorder="revise"`, a stream tells matches at once and corrects them: see `live`.
+        `promises` names a column: where it has a type, the row is no event, but says that none of this type comes before
+        its time any more.
 
         >>> events = [{"time": 1, "type": "A", "v": 7}, {"time": 4, "type": "B", "v": 9}]
         >>> query("SELECT x.v, y.v FROM S WHERE A AS x ; B AS y WITHIN 5 s").run(events, unit="s")
@@ -253,6 +257,7 @@ class Query:
         """
         spark = _given({"unbounded": unbounded or None, "alone": alone or None, "buckets": buckets, "name": name})
         spark |= _given({"disorder": disorder, "slack": slack, "id": id, "changes": changes, "delays": delays})
+        spark |= _given({"promises": promises})
         reading: Any = {"time": time, "type": type, "unit": unit, "tiebreak": tiebreak}
         if is_spark(events):
             from ensue.spark.run import OfStream, run
@@ -420,7 +425,7 @@ def _given(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 #: The options of streams whose events, or whose matches, may change.
-_CHANGING = ("disorder", "slack", "id", "changes", "delays")
+_CHANGING = ("disorder", "slack", "id", "changes", "delays", "promises")
 
 
 def _of_stream(given: Mapping[str, Any], reading: Mapping[str, Any]) -> dict[str, Any]:
@@ -517,6 +522,7 @@ def run(
     id: str | Sequence[str] | None = None,
     changes: str | None = None,
     delays: Mapping[str, str] | None = None,
+    promises: str | None = None,
     queries: SparkFrame | None = None,
     keys: str | Sequence[str] | None = None,
 ) -> DataFrame:
@@ -542,6 +548,7 @@ def run(
     reading: Any = {"time": time, "type": type, "unit": unit, "tiebreak": tiebreak}
     spark = _given({"unbounded": unbounded or None, "buckets": buckets, "name": name})
     spark |= _given({"disorder": disorder, "slack": slack, "id": id, "changes": changes, "delays": delays})
+    spark |= _given({"promises": promises})
     how: Any = {"memory": memory, "of_stream": OfStream(**_of_stream(spark, reading)), **reading}
     frames: Any = events
     coming: Any = ComeAndGo(queries, (keys,) if isinstance(keys, str) else keys and tuple(keys))  # type: ignore[arg-type]
