@@ -238,7 +238,7 @@ class Query:
         `engine`: "automaton" or "reference"; "auto" uses the automaton engine if it can evaluate the query, and
         otherwise the reference. `memory`, such as "512 MB": the memory that the query may take, without its events; by
         default a part of all memory. A query that needs more raises an EngineError that says what is large.
-        `progress` is called with the work done and the total. With `closed`, what waits for a deadline is told at the end.
+        `progress` is called with the work done and the total. With `closed`, what waits for a deadline is told too.
 
         A Spark DataFrame gives a lazy DataFrame of matches, streaming if the events are. `unbounded` allows a query
         without a window; with `alone`, the stream has no other watermark; `buckets` are the values in the state store;
