@@ -21,7 +21,7 @@ from ensue.spark.stream_work import RunningWork, StreamWork
 KIND = "bucket of keys"
 #: Watermarks are in milliseconds, times of events in microseconds.
 MICROS = 1000
-_ADVICE = "nothing was changed in it, so the earlier query can go on; start a changed one with a new checkpointLocation"
+ADVICE = "nothing was changed in it, so the earlier query can go on; start a changed one with a new checkpointLocation"
 
 
 class Control(NamedTuple):
@@ -43,6 +43,12 @@ class MicroBatch(NamedTuple):
     final_after: int | None = None
     behind_operator: bool = False
     control: Control | None = None  # comes before the events
+    promised: pa.Table | None = None  # holds after the events: no event of the type comes any more before the time
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing new but the watermark."""
+        return self.events is None and self.control is None and self.promised is None
 
 
 class Told(NamedTuple):
@@ -71,7 +77,7 @@ def opened(state: bytes, kind: str, made_by: Mapping[str, str]) -> Parts:
     try:
         return unsealed(state, kind, made_by)
     except EngineError as e:
-        raise EngineError(f"the checkpoint cannot be used: {e}\n  {_ADVICE}") from None
+        raise EngineError(f"the checkpoint cannot be used: {e}\n  {ADVICE}") from None
 
 
 def check_after_1970(times: pa.ChunkedArray) -> None:

@@ -14,14 +14,16 @@ from ensue.corrections.event_ids import HIGH, LOW, countable, ids_of_content
 from ensue.corrections.live_stream import LiveStream, Step
 from ensue.corrections.revision import MatchChanges, Revision
 from ensue.corrections.unsettled import NO_TIME, Arrivals, Refused
+from ensue.corrections.watch import Watch
 from ensue.data.budget import Budget, Large
 from ensue.data.change_words import signs_of
 from ensue.data.envelope import Parts, prefixed, sealed, unprefixed
+from ensue.data.events import as_integers
 from ensue.logic.types_read import types_read
 from ensue.results.changes import CHANGE, DELETE, INSERT
 from ensue.results.running_query import RunningQuery
 from ensue.spark.bucket import KIND, MicroBatch, Told, opened, passed_by, time_to_wake, timed
-from ensue.spark.recipe import Recipe
+from ensue.spark.recipe import PROMISE, TIME, Recipe
 
 #: The column that travels with what a row does to an event.
 DOES = "__ensue_change"
@@ -39,6 +41,7 @@ class Disorder:
     tiebreak: str | None = None
     delays: tuple[tuple[str, int], ...] = ()  # how late events of a type come at most, in steps of the events' times
     controlled: bool = False  # whether queries come and go
+    promises: bool = False  # whether rows promise that no event of a type comes any more
 
     @property
     def counts(self) -> tuple[str, ...]:
@@ -48,7 +51,7 @@ class Disorder:
 
     def __str__(self) -> str:
         waits = "waits" if self.slack is None else f"slack {self.slack}"
-        come = ", queries come and go" if self.controlled else ""
+        come = (", queries come and go" if self.controlled else "") + (", promises" if self.promises else "")
         return f"{waits}, id {self.id}, changes {self.changes}, tie-break {self.tiebreak}, delays {self.delays}{come}"
 
 
@@ -58,11 +61,21 @@ class Followed(NamedTuple):
     recipe: Recipe
     revision: Revision
     fresh: Parts  # the state with which a bucket begins
+    watch: Watch | None  # what it expects of the events
+    fresh_watch: Parts
 
     @classmethod
     def of(cls, recipe: Recipe, budget: Budget) -> Followed:
+        watch = Watch.of(recipe.choice, recipe.tick, budget)
         running = RunningQuery(recipe.choice.unwatched, recipe.tick, given=recipe.given, budget=budget, hidden=HIDDEN)
-        return cls(recipe, Revision(running, budget), running.parts())
+        nothing_seen = {} if watch is None else watch.save()
+        return cls(recipe, Revision(running, budget), running.parts(), watch, nothing_seen)
+
+    def follow(self, stream: LiveStream, name: str, since: int | None = None) -> None:
+        """Begins to read the events of a bucket."""
+        if self.watch is not None:
+            self.watch.load(self.fresh_watch)
+        stream.add(name, self.revision, self.types, since, self.watch)
 
     @property
     def types(self) -> frozenset[str] | None:
@@ -79,21 +92,22 @@ class RevisedBucket:
         self._reading = next(iter(queries.values())).recipe  # all of them read events alike
         self._stream = LiveStream(disorder.tiebreak, disorder.slack, delays=dict(disorder.delays))
         for name, followed in self._queries.items():
-            self._stream.add(name, followed.revision, followed.types)
+            followed.follow(self._stream, name)
             followed.revision.load(followed.fresh)
         self.timer: int | None = None
 
     def advance(self, batch: MicroBatch, budget: Budget) -> Told:
         """Takes in the changes of the events, and gives those of the matches."""
         now = self._stream.unsettled
-        before, replayed = now.refused, self._sum("replayed")
+        before, replayed, unexpected = now.refused, self._sum("replayed"), self._stream.unexpected
         arrivals, without_time = self._arrivals(batch.events)
         if arrivals is not None:
             size = arrivals.events.table.nbytes + (0 if now.events is None else now.events.table.nbytes)
             budget.check(Large.TASK, 2 * size, len(now) + len(arrivals))
         passed = passed_by(batch.watermark)
         # Rows that another operator releases as the watermark passes them are not late.
-        step = Step(arrivals, NO_TIME if batch.behind_operator else passed, passed)
+        before_rows = NO_TIME if batch.behind_operator else passed
+        step = Step(arrivals, before_rows, passed, promised_after=_promised(batch.promised))
         rows = self._rows(self._stream.step(step))
         refused = self._stream.unsettled.refused
         inserted, deleted = (0, 0) if rows is None else _counts(rows)
@@ -103,6 +117,7 @@ class RevisedBucket:
             "waiting": self._stream.counts()["unsettled"],
             "open": self._sum("open"),
             "open_windows": self._sum("open_windows"),
+            "unexpected": self._stream.unexpected - unexpected,
             "matches": inserted + deleted,
             "inserted": inserted,
             "deleted": deleted,
@@ -156,6 +171,18 @@ class RevisedBucket:
     def _restore(self, parts: Parts) -> None:
         self.timer = parts["timer"]
         self._stream.load(unprefixed("stream", parts))
+
+
+def _promised(said: pa.Table | None) -> dict[str, int]:
+    """For each type the time up to which no event of it comes any more: each row speaks of what is before its time."""
+    found: dict[str, int] = {}
+    if said is not None:
+        said, _ = timed(said)
+        for type_, before in zip(
+            said.column(PROMISE).to_pylist(), as_integers(said.column(TIME)).tolist(), strict=True
+        ):
+            found[type_] = max(before - 1, found.get(type_, before - 1))
+    return found
 
 
 def _counts(rows: pa.Table) -> tuple[int, int]:

@@ -37,6 +37,7 @@ from ensue.spark.query_set import Adding, QuerySet
 from ensue.spark.run import NOTHING, Job, OfStream, prepare
 from ensue.spark.run import run as run_one
 from ensue.spark.session_zone import session_zone
+from ensue.spark.stream_of_matches import begun_by, of_matches
 from ensue.spark.streaming import BucketProcessor, run_streaming
 from ensue.spark.tagged_rows import ERROR, NAME, QUERY, ROW, TEXT
 from ensue.spark.task_memory import memory_of_tasks
@@ -82,8 +83,8 @@ def run_several(
     if not all(f.isStreaming for f in _frames_of(events)):
         if coming.control is not None or of_stream.changing is not None:
             raise EngineError(
-                "queries=, disorder=, slack=, id=, changes= and delays= are for streams: the events of a finite "
-                "DataFrame are all there"
+                "queries=, disorder=, slack=, id=, changes=, delays= and promises= are for streams: the events of a "
+                "finite DataFrame are all there"
             )
         return _of_batch(queries, events, memory, reading)
     for query in queries.values():
@@ -107,10 +108,10 @@ def run_several(
     told = run_streaming(
         together.sent.streamed, processor, together.crossing, name=of_stream.name, control=together.control
     )
-    if coming.control is None:
-        return told
-    row = F.parse_json(ROW).alias(ROW, metadata=together.described)
-    return told.select(*(row if c == ROW else F.col(c) for c in told.columns))
+    if coming.control is not None:
+        row = F.parse_json(ROW).alias(ROW, metadata=together.described)
+        told = told.select(*(row if c == ROW else F.col(c) for c in told.columns))
+    return of_matches(told, *begun_by(frame), processor.begun_by)
 
 
 def _check_queries(queries: Mapping[str, Asked]) -> None:
@@ -233,9 +234,9 @@ def _prepared(
     whole = controlled or (changing.id is None and (changing.disorder == "revise" or changing.changes is not None))
     used = frozenset(a for job in jobs.values() for a in job.attributes)
     streams = tuple(dict.fromkeys(s for tree, _ in asked.values() for s in tree.streams))
-    needed = used.union(filter(None, [changing.changes])) if not whole else None
+    needed = used.union(changing.about_rows) if not whole else None
     frames = read_frames(events, streams, needed, **reading)
-    attributes = [a for a in frames.attributes if (whole or a in used) and a != changing.changes]
+    attributes = [a for a in frames.attributes if (whole or a in used) and a not in changing.about_rows]
     keys = _shared_keys(jobs, coming.keys, frames.attributes)
     relevant = None if controlled else _relevant([job.pushdown.relevant for job in jobs.values()])
     layout = replace(first.layout, keys=keys, slices=None)
@@ -254,8 +255,10 @@ def _check_control(control: Any, changing: LiveOptions) -> None:
         raise DataError(
             f"queries= has a watermark on '{late[0]}', which would hold that of the events back: leave it out"
         )
-    if changing.delays:
-        raise EngineError("delays= is for queries that are known from the start: with queries=, leave it out")
+    if changing.delays or changing.promises:
+        raise EngineError(
+            "delays= and promises= are for queries that are known from the start: with queries=, leave them out"
+        )
 
 
 def _check_streams(jobs: Mapping[str, Job], first: Job) -> None:

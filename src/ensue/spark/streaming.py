@@ -23,6 +23,7 @@ from ensue.data.budget import Budget, shown_size
 from ensue.data.envelope import sealed
 from ensue.data.events import as_integers
 from ensue.errors import EngineError
+from ensue.spark.begun_by import BegunBy
 from ensue.spark.bucket import Bucket, Control, MicroBatch, WaitingBucket, opened, passed_by
 from ensue.spark.bucket_count import BucketCount
 from ensue.spark.crossing import compacted
@@ -34,8 +35,8 @@ from ensue.spark.packing import (
     Batches,
     ControlPacker,
     Packer,
+    Sent,
     handed_back,
-    is_control,
     joined_blobs,
 )
 from ensue.spark.queries_bucket import QueriesBucket
@@ -114,12 +115,18 @@ class BucketProcessor(StatefulProcessor):
     ) -> None:
         self.recipe = recipe
         self.buckets = buckets
-        # An event that is evaluated again would be unexpected again.
-        kept = (c for c in _COUNTED if c != "unexpected")
-        self.counted = _COUNTED if disorder is None else (*kept, *disorder.counts)
+        self.counted = _COUNTED if disorder is None else (*_COUNTED, *disorder.counts)
         self._disorder = disorder
         self._final_after = final_after
         self._behind_operator = behind_operator
+
+    @property
+    def begun_by(self) -> BegunBy:
+        """What the states depend on, as far as the driver knows it."""
+        of_stream = {"alone": "" if self._final_after is None else f"{self._final_after} ms"}
+        if self._disorder is not None:
+            of_stream["disorder"] = str(self._disorder)
+        return BegunBy({**self.recipe.made_by, **of_stream}, self.buckets.given)
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self.attach(handle, BucketValues.of(handle))
@@ -128,11 +135,7 @@ class BucketProcessor(StatefulProcessor):
         """Like `init`, with values that were already requested from Spark."""
         self._handle = handle
         self._state, self._counts = values
-        alone = "" if self._final_after is None else f"{self._final_after} ms"
-        of_stream = {"number of buckets": str(self.buckets.in_task()), "alone": alone}
-        if self._disorder is not None:
-            of_stream["disorder"] = str(self._disorder)
-        self._made_by = {**self.recipe.made_by, **of_stream}
+        self._made_by = {**self.begun_by.made_by, "number of buckets": str(self.buckets.in_task())}
         self._budget = self.recipe.budget()
         self._running: RunningWork | None = None
         self._fresh_bucket: Callable[[], RevisedBucket] | None = None
@@ -143,11 +146,14 @@ class BucketProcessor(StatefulProcessor):
             self._check_identity()
             return
         came = [(r.place, None if r.rows is None else bytes(r.rows)) for r in rows]
-        events = joined_blobs(blob for blob in came if not is_control(blob[0]))
-        rows_of_control = joined_blobs(blob for blob in came if is_control(blob[0]))
-        control = None if rows_of_control is None else Control(rows_of_control, telling=key[0] == FIRST)
+        told, promised, events = (
+            joined_blobs(blob for blob in came if Sent.of(blob[0]) is sent)
+            for sent in (Sent.CONTROL, Sent.PROMISES, Sent.EVENTS)
+        )
+        control = None if told is None else Control(told, telling=key[0] == FIRST)
         watermark = timerValues.getCurrentWatermarkInMs()
-        yield from self._told(key[0], MicroBatch(events, watermark, self._final_after, self._behind_operator, control))
+        batch = MicroBatch(events, watermark, self._final_after, self._behind_operator, control, promised)
+        yield from self._told(key[0], batch)
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:
         # Timers come after the rows, with the same watermark, so a bucket with rows has already released its events.
@@ -165,10 +171,9 @@ class BucketProcessor(StatefulProcessor):
 
     def _told(self, number: int, batch: MicroBatch) -> Iterator[Row]:
         """What a bucket has to tell in a micro-batch: nothing if it never had an event."""
-        empty = batch.events is None and batch.control is None
-        if empty and not self._state.exists():
+        if batch.empty and not self._state.exists():
             return
-        told = self._idle(number, batch.watermark) if empty else None
+        told = self._idle(number, batch.watermark) if batch.empty else None
         if told is None:
             with self._budget.explaining_memory_errors():
                 told = self._advance(number, batch)
