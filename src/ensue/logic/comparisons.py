@@ -14,7 +14,7 @@ import pyarrow as pa
 from ensue.data.schema import Kind, Schema
 from ensue.language import ast
 from ensue.logic.classify import conjuncts_of, is_plain
-from ensue.logic.local_conditions import is_local
+from ensue.logic.local_conditions import local_conditions
 from ensue.logic.scope import (
     aggregates_of,
     bindings,
@@ -134,7 +134,8 @@ def split(p: ast.Filter) -> tuple[list[Comparison], list[ast.Expression], ast.Fi
     own = bindings(p.body).keys()
     found = {c: made for c in conjuncts if variables_of(c) <= own and (made := comparison(c)) is not None}
     related = [c for c in conjuncts if is_plain(c) and (len(variables_of(c)) > 1 or variables_of(c) - own)]
-    formulas = [c for c in related if c not in found and not (variables_of(c) <= own and is_local(c))]
+    local = local_conditions(p)
+    formulas = [c for c in related if c not in found and not (variables_of(c) <= own and c in local)]
     rest = with_conjuncts(p, [c for c in conjuncts if c not in found and c not in formulas])
     return list(found.values()), formulas, rest
 

@@ -34,16 +34,13 @@ def times_larger(c: ast.Expression) -> int | None:
         return None
 
 
-def is_local(c: ast.Expression) -> bool:
-    """Whether a condition on several events is checked at each of them by itself."""
-    times = times_larger(c)
-    return times is not None and times <= MOST_TIMES_LARGER
-
-
 def local_conditions(p: ast.Pattern) -> frozenset[ast.Expression]:
-    """The conditions on several events that are checked at each, as far as the automaton does not become too large."""
+    """The conditions on several events that are checked at each, as far as the automaton does not become too large.
+
+    Those further inside come first, so that they are the same for a part of the pattern.
+    """
     room, found = MOST_TIMES_LARGER, set()
-    for c in combinations(p):
+    for c in reversed(combinations(p)):
         times = times_larger(c)
         if times is not None and times <= room:
             found.add(c)
