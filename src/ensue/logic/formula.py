@@ -20,8 +20,8 @@ import pyarrow as pa
 from ensue.data.schema import Kind, Schema
 from ensue.language import ast
 from ensue.language.printer import print_expression
-from ensue.logic.clauses import bare
 from ensue.logic.classify import is_plain
+from ensue.logic.clauses import bare
 from ensue.logic.functions import finest_unit
 from ensue.logic.scope import variables_of
 from ensue.logic.stored_values import Register, register_of, stored_in
