@@ -129,7 +129,7 @@ class Classifier:
             codes, class_of = folded.classes(*encoded, truth, told)
             classes = class_of[codes]
             if isinstance(machine, RunningMachine):
-                told[machine.machine] = machine.run(classes, folded.words, keys)
+                told[machine.machine] = machine.run(classes, folded.words, keys, _begins(table, machine.machine))
             else:
                 assert times is not None
                 told[machine.machine] = machine.run(classes, folded.words, keys, times)
@@ -157,6 +157,23 @@ class Classifier:
         mask = np.zeros(table.num_rows, dtype=np.bool_)
         mask[rows] = holds(expression, {n: column.take(pa.array(rows)) for n, column in columns.items()}, len(rows))
         return mask
+
+
+def moves_of(machine: Machine, table: pa.Table, types: pa.Array, groups: Positions, count: int) -> Positions:
+    """Where a machine is after the events of each group, by the state in which it was before: [group, state]."""
+    classifier = Classifier(machine.predicates)
+    codes, class_of = classifier.classify(table, types, None)
+    return RunningMachine(machine).run_from_each(class_of[codes], classifier.words, groups, count)
+
+
+def begins_in(machine: Machine) -> str:
+    """The column that says where a machine is before the first event of a partition, after those it has read."""
+    return f"\0begins: {machine.name}"
+
+
+def _begins(table: pa.Table, machine: Machine) -> Positions | None:
+    name = begins_in(machine)
+    return table.column(name).to_numpy() if name in table.column_names else None
 
 
 def _running(machine: Past, tick: int | None) -> RunningMachine | RunningLatestStart:
