@@ -74,6 +74,8 @@ class Classifier:
         self._given_types = {p.name: k for k, p in enumerate(predicates) if isinstance(p, TypeIs) and given >> k & 1}
         self._folded = _Folded(predicates, given)
         self._machines = [(_Folded(m.predicates), _running(m, tick)) for m in machines]
+        folded = (self._folded, *(f for f, _ in self._machines))
+        self._asks_types = bool(self._types_of) or any(f.asks_types for f in folded)
 
     @property
     def words(self) -> list[int]:
@@ -119,7 +121,7 @@ class Classifier:
         times: Positions | None = None,
     ) -> tuple[Codes, Classes]:
         """A code for each event of a batch, and the class of each code."""
-        encoded = _type_codes(types)
+        encoded = _type_codes(types) if self._asks_types else (np.zeros(len(types), dtype=np.int32), [None])
         columns = self.look_back.columns(table, keys)
         rows = {types: self._rows_of(types, *encoded, given) for types in set(self._types_of.values())}
         asked = {p: rows[types] for p, types in self._types_of.items()}
@@ -219,6 +221,11 @@ class _Folded:
         self._others = [(self._word(k), p) for k, p in wanted if isinstance(p, Test | Before | CameBefore)]
         self._table = np.full(1 << len(predicates), _NO_CLASS) if small else None
         self._class: dict[int, int] = {}
+
+    @property
+    def asks_types(self) -> bool:
+        """Whether events of different types can be of different classes, and it is not known yet which."""
+        return bool(self._types)
 
     def classes(
         self,
