@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 
 import ensue
 from bench.report import section
-from bench.spark import consumed, in_turn, row
+from bench.spark import Told, consumed, in_turn, record, row, steady
 from bench.spark_data import events_of
 from ensue.spark import local_session
 
@@ -34,6 +34,8 @@ def main() -> None:
     try:
         title = f"sessions by a gap, batch, {given.rows:,} rows, {given.keys:,} keys"
         section(title, sessions(spark, given.rows, given.keys, given.rounds))
+        title = title.replace("batch", "stream")
+        section(title, streamed(spark, given.rows, given.keys, given.rounds))
     finally:
         spark.stop()
     print(f"\nload before and after: {before}, {os.getloadavg()}")
@@ -44,12 +46,14 @@ def gap(keys: int) -> int:
     return 2_000 * keys + 500
 
 
-def query(keys: int) -> str:
+def query(keys: int, *, closed: bool) -> str:
+    """The sessions; the last ones of a table are over where it is closed."""
+    end = " OR END" if closed else ""
     over = f"time - PREV(time) > {gap(keys)} us"
     return f"""
         SELECT count(w) AS n, sum(w.v) AS total, max(w.v) AS high
         FROM events
-        WINDOW w AS (IS ANY[PREV(time) IS NULL OR {over}] : ANY[NOT ({over})]:* UNTIL (ANY[{over}] OR END))
+        WINDOW w AS (IS ANY[PREV(time) IS NULL OR {over}] : ANY[NOT ({over})]:* UNTIL (ANY[{over}]{end}))
         PARTITION BY key
     """
 
@@ -74,7 +78,7 @@ def by_pandas(frame: DataFrame, keys: int) -> DataFrame:
 def sessions(spark: SparkSession, rows: int, keys: int, rounds: int) -> list[dict[str, Any]]:
     frame = spark.read.parquet(str(events_of(rows, keys))).select("key", "time", "v", "type")
     works: dict[str, Callable[[], DataFrame]] = {
-        "ensue": lambda: ensue.query(query(keys)).run(frame, closed=True),
+        "ensue": lambda: ensue.query(query(keys, closed=True)).run(frame, closed=True),
         "Spark: session_window": lambda: by_spark(frame, keys),
         "Spark: applyInPandas": lambda: by_pandas(frame, keys),
     }
@@ -85,6 +89,22 @@ def sessions(spark: SparkSession, rows: int, keys: int, rounds: int) -> list[dic
     found = next(iter(told.values()))[0]
     others = (row(name, rows, cost, ours) for name, cost in costs.items())
     return [row("ensue", rows, ours, sessions=found), *others]
+
+
+def streamed(spark: SparkSession, rows: int, keys: int, rounds: int) -> list[dict[str, Any]]:
+    """The same as a stream of ten files. Spark's sessions end when time has passed the gap, ours at the next event."""
+    folder, text = events_of(rows, keys), query(keys, closed=False)
+    frames: dict[str, Callable[[DataFrame], DataFrame]] = {
+        "ensue": lambda stream: ensue.query(text).run(stream, unbounded=True, alone=True),
+        "Spark: session_window": lambda stream: by_spark(stream, keys),
+    }
+    told: dict[str, list[Told]] = {name: [] for name in frames}
+    works = {name: partial(record, told[name], of, spark, folder) for name, of in frames.items()}
+    costs = in_turn(rounds, works)
+    ours = costs["ensue"]
+    return [
+        row(name, rows, cost, None if name == "ensue" else ours, **steady(told[name])) for name, cost in costs.items()
+    ]
 
 
 def _consumed(work: Callable[[], DataFrame]) -> None:

@@ -121,7 +121,9 @@ class Classifier:
         times: Positions | None = None,
     ) -> tuple[Codes, Classes]:
         """A code for each event of a batch, and the class of each code."""
-        encoded = _type_codes(types) if self._asks_types else (np.zeros(len(types), dtype=np.int32), [None])
+        encoded: tuple[Codes, list[str | None]] = (np.zeros(len(types), dtype=np.int32), [None])
+        if self._asks_types:
+            encoded = _type_codes(types)
         columns = self.look_back.columns(table, keys)
         rows = {types: self._rows_of(types, *encoded, given) for types in set(self._types_of.values())}
         asked = {p: rows[types] for p, types in self._types_of.items()}
