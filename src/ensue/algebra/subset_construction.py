@@ -14,9 +14,10 @@ from ensue.automata.build.limits import MAX_PREDICATES
 from ensue.automata.liveness import Registers, register_liveness
 from ensue.automata.model import NO_MARKS, Automaton, Builder, Label, Transition
 from ensue.automata.predicates import Guard, cells, implied, predicates_of
-from ensue.automata.registers import Keep, Register, Since, Store
+from ensue.automata.registers import Keep, Since, Store
 from ensue.automata.timing.clock_types import clock_types, covers
 from ensue.errors import EngineError
+from ensue.logic.stored_values import Register
 
 
 class _State(NamedTuple):

@@ -17,9 +17,10 @@ from ensue.automata.ambiguity import is_ambiguous
 from ensue.automata.liveness import register_liveness
 from ensue.automata.model import Automaton, Label, Transition
 from ensue.automata.predicates import conjunction
-from ensue.automata.registers import Actions, Register, Since
+from ensue.automata.registers import Actions, Since
 from ensue.automata.timing.clock_types import clock_types, covers
 from ensue.language import ast
+from ensue.logic.stored_values import Register
 
 #: Larger automata are not examined.
 MOST_TRANSITIONS = 500
