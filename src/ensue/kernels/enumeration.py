@@ -23,6 +23,7 @@ from ensue.kernels.arena import (
 )
 from ensue.kernels.earliest import with_start
 from ensue.kernels.jit import at, inlined
+from ensue.kernels.match_weights import enough, passing, step, weigh_event
 from ensue.kernels.select import compare
 from ensue.kernels.stepping import (
     DEPTH,
@@ -59,11 +60,14 @@ class Written(NamedTuple):
 
 
 @inlined
-def write_matches(state: State, end: End, window: Window, limit: int, choice: Any, ladder: Any) -> int:
+def write_matches(
+    state: State, end: End, window: Window, limit: int, choice: Any, ladder: Any, bounds: Any, row: int
+) -> int:
     """Writes every complex event that ends here; resumes an enumeration that was cut short.
 
     Its state is put into `progress` when it is left: REPORTING counts the reports that were begun, NODE is the list to
     visit next. A choice leaves out what another match of this end has beaten, a ladder what does not start at START.
+    Bounds leave out what cannot weigh enough; `row` is that of the end in the batch.
     """
     arena, stack, output, progress = state.arena, state.stack, state.output, state.progress
     nodes, path = arena.node, stack.path
@@ -80,10 +84,13 @@ def write_matches(state: State, end: End, window: Window, limit: int, choice: An
                 report = end.first
                 break
             path[0] = (end.position << MARK_BITS) | end.reports[at(report), MARK]
+            if bounds is not None:
+                weigh_event(bounds, row, end.reports[at(report), MARK], bounds.so_far, 0)
             if end.reports[at(report), SOURCE] >= 0:
-                node, depth = _inside(arena, list_of(end, report), window, ladder, start), 1
+                node, depth = passing(bounds, _inside(arena, list_of(end, report), window, ladder, start), 0), 1
             elif has_room(output, written, 0):
-                written = _taken(output, path, 0, end.position, written, choice)
+                if enough(bounds, 0):
+                    written = _taken(output, path, 0, end.position, written, choice)
             else:
                 status = NEEDS_OUTPUT
                 break
@@ -97,17 +104,20 @@ def write_matches(state: State, end: End, window: Window, limit: int, choice: An
             status = NEEDS_STACK
         if status != DONE:
             break
-        stacked = _pushed(stack, stacked, _inside(arena, nodes[at(node), REST], window, ladder, start), depth)
+        rest = passing(bounds, _inside(arena, nodes[at(node), REST], window, ladder, start), depth - 1)
+        stacked = _pushed(stack, stacked, rest, depth)
         if event < 0:
             stacked = _pushed(stack, stacked, _inside(arena, own_list(arena, node), window, ladder, start), depth)
         # Of a cell or a group the child is as alive as itself; a fork or a tree may hold something dead.
         if ladder is not None or (event < 0 and event != GROUP):
             child = _inside(arena, child, window, ladder, start)
         if event >= 0:
+            if bounds is not None:
+                step(bounds, node, depth)
             path[at(depth)] = event
             depth += 1
-        node = child
-        if complete:
+        node = passing(bounds, child, depth - 1)
+        if complete and enough(bounds, depth - 1):
             if choice is not None:
                 candidates += 1
                 if candidates > MOST_CANDIDATES:

@@ -21,6 +21,7 @@ from ensue.kernels.counting import count_matches
 from ensue.kernels.earliest import TOO_DEEP, add_rungs, earliest_start
 from ensue.kernels.enumeration import write_matches
 from ensue.kernels.jit import at, evaluator, inlined, inner
+from ensue.kernels.match_weights import weigh, weigh_event, weighed_anew
 from ensue.kernels.participants import write_participants
 from ensue.kernels.register_steps import prepare
 from ensue.kernels.select import keep_best
@@ -97,12 +98,13 @@ def advance(
         if ends_here(tables, batch, event):
             end = _end(tables, state, event, registers)
             ways = reporting
-            status = _report(state, end, window, ways.every, ways.choice, ways.ladder, ways.seen, ways.counts)
+            others = (ways.choice, ways.ladder, ways.seen, ways.counts)
+            status = _report(state, end, window, ways.every, ways.bounds, row, *others)
             if status != DONE:
                 break
         if not consumed(rules, state, event.partition):
             if lists is not None:
-                _extend(tables, state, event, window, reporting.ladder)
+                _extend(tables, state, event, window, reporting.ladder, reporting.bounds)
             settle(tables, state, event)
         progress[REPORTED] = 0
         if registers is not None:
@@ -139,12 +141,27 @@ def _window(batch: Batch, rules: Rules, state: State, event: Event) -> Window:
 
 @inlined
 def _report(
-    state: State, end: End, window: Window, every: Any, choice: Any, ladder: Any, seen: Any, counts: Any
+    state: State,
+    end: End,
+    window: Window,
+    every: Any,
+    bounds: Any,
+    row: int,
+    choice: Any,
+    ladder: Any,
+    seen: Any,
+    counts: Any,
 ) -> int:
     """Reports what ends here, in the one way that is not None."""
     status: int = DONE
+    if (
+        bounds is not None
+        and state.progress[REPORTING] == 0
+        and not weighed_anew(bounds, state.arena, end, window, row, state.stack.node)
+    ):
+        return NEEDS_STACK
     if every is not None:
-        status = write_matches(state, end, window, every, None, None)
+        status = write_matches(state, end, window, every, None, None, bounds, row)
     if choice is not None:
         status = _write_chosen(state, end, window, choice, ladder)
     if seen is not None:
@@ -160,7 +177,7 @@ def _write_chosen(state: State, end: End, window: Window, choice: Any, ladder: A
     progress, output = state.progress, state.output
     if ladder is not None and progress[REPORTING] == 0 and not _found_start(state, end, window, ladder):
         return NEEDS_STACK
-    status: int = write_matches(state, end, window, 0, choice, ladder)  # the choice comes before the limit
+    status: int = write_matches(state, end, window, 0, choice, ladder, None, 0)  # the choice comes before the limit
     if status == DONE and progress[REPORTED] > 0:
         matches = progress[MATCHES]
         done = matches - progress[REPORTED]
@@ -189,7 +206,7 @@ def _found_start(state: State, end: End, window: Window, ladder: Any) -> bool:
 
 
 @inlined
-def _extend(tables: Tables, state: State, event: Event, window: Window, ladder: Any) -> None:
+def _extend(tables: Tables, state: State, event: Event, window: Window, ladder: Any, bounds: Any) -> None:
     """Extends and joins the partial matches as the program says; constant time an event.
 
     Whether a list is still alive is as good as random, and a wrong guess of the processor costs more than the move: a
@@ -203,6 +220,7 @@ def _extend(tables: Tables, state: State, event: Event, window: Window, ladder: 
             scratch[at(slot)] = NOTHING
             previous = slot
         marked = (event.position << MARK_BITS) | mark
+        first_new = arena.used[USED]
         before = scratch[at(slot)]
         new = source < 0 or mark != 0
         if source < 0:
@@ -223,3 +241,7 @@ def _extend(tables: Tables, state: State, event: Event, window: Window, ladder: 
             scratch[at(slot)] = found if held else before
         else:
             scratch[at(slot)] = join(arena, before, found, ladder is not None)
+        if bounds is not None:
+            for made in range(first_new, arena.used[USED]):  # the event's own cell, and groups
+                weigh_event(bounds, event.row, mark, bounds.own, made)
+                weigh(bounds, arena, made, window)

@@ -76,6 +76,7 @@ class Batch(NamedTuple):
     columns: Any  # Columns, where the query has registers
     folded: Any = None  # AllEvents, where windows are found by their ends
     reach: Any = None  # int64[sums, 2]: how large and how small the floats are that registers add up
+    weights: Any = None  # float64[bounds, n]: what events weigh, where a filter on aggregates bounds that
     report_from: int = 0  # what ends before this position is not reported: a slice of the stream starts earlier
 
 
@@ -133,6 +134,7 @@ class Reporting(NamedTuple):
     ladder: Any  # ... int64[nodes, 6], where the match that starts first is the one to choose
     seen: Any  # int64[nodes]: the matches of an end are reported as one
     counts: Any  # Counts: matches are counted instead of written
+    bounds: Any = None  # Bounds: of every match, only those are written that weigh enough
 
 
 class End(NamedTuple):
