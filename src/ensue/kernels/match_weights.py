@@ -236,11 +236,14 @@ def _numbers(b: Bound, column: pa.Array) -> Floats:
     whole = pa.types.is_integer(column.type)
     with np.errstate(over="ignore", invalid="ignore"):
         if b.weight is Weight.SUM:
-            return np.where(np.abs(values) >= 2.0**53, np.nextafter(values, np.inf), values) if whole else values
+            large = whole & (np.abs(values) >= 2.0**53)
+            summed: Floats = np.where(large, np.nextafter(values, np.inf), values)
+            return summed
         constant = b.sign * b.constant
         found = values - constant
         part = found - values
         lost = (values - (found - part)) + (-constant - part)
         found = np.where(lost > 0.0, np.nextafter(found, np.inf), found)
         small = whole & (np.abs(values) <= _SMALL)
-        return np.where(small, found, found + (np.abs(values) + abs(constant)) * _SLACK)
+        less: Floats = np.where(small, found, found + (np.abs(values) + abs(constant)) * _SLACK)
+        return less
