@@ -32,9 +32,9 @@ def all_pairs(events: int) -> list[dict[str, Any]]:
 def aggregate_filters(events: int) -> list[dict[str, Any]]:
     """A filter on an aggregate that few matches pass, in windows in which there are ever more; then RUNNING sums."""
     rng = Random(7)
-    columns = {"type": [f"A{rng.randint(1, 100)}" for _ in range(events)]}
-    columns["v"] = [rng.randint(0, 1_000_000) for _ in range(events)]
-    stream = pa.table({"time": list(range(events)), **columns})
+    types = [f"A{rng.randint(1, 100)}" for _ in range(events)]
+    values = [rng.randint(0, 1_000_000) for _ in range(events)]
+    stream = pa.table({"time": list(range(events)), "type": types, "v": values})
     above = "SELECT y FROM S WHERE A1 ; (A2 AS y)+ ; A3 FILTER avg(y.v) > 999000"
     small = "SELECT y FROM S WHERE (A1 AS y FILTER RUNNING sum(y.v) < 20000)+"
     queries = {f"average in {w:,} events": f"{above} WITHIN {w} EVENTS" for w in (20, 100, 1_000)}

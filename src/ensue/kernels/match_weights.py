@@ -234,16 +234,16 @@ def _numbers(b: Bound, column: pa.Array) -> Floats:
     """The values times the sign, less the constant of an average; nowhere less than they are."""
     values: Floats = raw(as_floats(column)) * float(b.sign)
     whole = pa.types.is_integer(column.type)
+    found: Floats
     with np.errstate(over="ignore", invalid="ignore"):
         if b.weight is Weight.SUM:
-            large = whole & (np.abs(values) >= 2.0**53)
-            summed: Floats = np.where(large, np.nextafter(values, np.inf), values)
-            return summed
+            found = np.where(whole & (np.abs(values) >= 2.0**53), np.nextafter(values, np.inf), values)
+            return found
         constant = b.sign * b.constant
-        found = values - constant
-        part = found - values
-        lost = (values - (found - part)) + (-constant - part)
-        found = np.where(lost > 0.0, np.nextafter(found, np.inf), found)
+        rounded = values - constant
+        part = rounded - values
+        lost = (values - (rounded - part)) + (-constant - part)
+        found = np.where(lost > 0.0, np.nextafter(rounded, np.inf), rounded)
         small = whole & (np.abs(values) <= _SMALL)
-        less: Floats = np.where(small, found, found + (np.abs(values) + abs(constant)) * _SLACK)
-        return less
+        found = np.where(small, found, found + (np.abs(values) + abs(constant)) * _SLACK)
+    return found
