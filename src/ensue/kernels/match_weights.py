@@ -213,21 +213,22 @@ def weights_of(bounds: Sequence[Bound], table: pa.Table) -> Floats:
 
 
 def _weights(b: Bound, table: pa.Table) -> Floats:
+    of_each: Floats = np.full(len(table), float(b.sign))
     if b.value is None:
-        return np.full(len(table), float(b.sign))
+        return of_each
     names = {n.name for n in ast.find(b.value, ast.Name)}
     column = evaluated(b.value, {n: one_chunk(table.column(n)) for n in names}, len(table))
     if pa.types.is_null(column.type):
-        return np.zeros(len(table))
+        return 0.0 * of_each
     if b.weight in (Weight.SOME, Weight.NONE):
-        return truth(column) * (1.0 if b.weight is Weight.SOME else -1.0)
+        return truth(column) * np.float64(1.0 if b.weight is Weight.SOME else -1.0)
     null = missing(column)
-    if b.weight is Weight.COUNT:
-        return np.full(len(table), float(b.sign)) if null is None else ~null * float(b.sign)
-    found = _numbers(b, column)
+    found = of_each if b.weight is Weight.COUNT else _numbers(b, column)
     # What is infinite or NaN is for the judge alone.
     found = np.where(np.isfinite(found), found, np.inf)
-    return found if null is None else np.where(null, 0.0, found)
+    if null is not None:
+        found[null] = 0.0
+    return found
 
 
 def _numbers(b: Bound, column: pa.Array) -> Floats:
