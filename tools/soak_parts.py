@@ -190,6 +190,13 @@ PARTS = (
         5_000,
         each("test_window_aggregates", "compare_chosen"),
     ),
+    Part("until", "windows that wait for what closes them, by brute force", 10_000, each("test_until")),
+    Part(
+        "positions",
+        "formulas over positions and sets, by all assignments",
+        2_000,
+        each("test_formulas_over_positions"),
+    ),
     Part("open", "how many windows can be open, by all short streams", 5_000, each("test_open_windows")),
     Part("counts", "the same, by exploring all counts", 20_000, each("test_open_windows", "compare_counts")),
     Part("open by values", "the same with look-back, by runs", 5_000, each("test_open_windows", "compare_with_runs")),
