@@ -98,8 +98,9 @@ def advance(
         if ends_here(tables, batch, event):
             end = _end(tables, state, event, registers)
             ways = reporting
-            others = (ways.choice, ways.ladder, ways.seen, ways.counts)
-            status = _report(state, end, window, ways.every, ways.bounds, row, *others)
+            progress[CURSOR] = row
+            status = _report(state, end, window, ways.every, ways.choice, ways.ladder, ways.seen, ways.counts)
+            status = _report_bounded(state, end, window, ways.bounds, status)
             if status != DONE:
                 break
         if not consumed(rules, state, event.partition):
@@ -141,27 +142,12 @@ def _window(batch: Batch, rules: Rules, state: State, event: Event) -> Window:
 
 @inlined
 def _report(
-    state: State,
-    end: End,
-    window: Window,
-    every: Any,
-    bounds: Any,
-    row: int,
-    choice: Any,
-    ladder: Any,
-    seen: Any,
-    counts: Any,
+    state: State, end: End, window: Window, every: Any, choice: Any, ladder: Any, seen: Any, counts: Any
 ) -> int:
     """Reports what ends here, in the one way that is not None."""
     status: int = DONE
-    if (
-        bounds is not None
-        and state.progress[REPORTING] == 0
-        and not weighed_anew(bounds, state.arena, end, window, row, state.stack.node)
-    ):
-        return NEEDS_STACK
     if every is not None:
-        status = write_matches(state, end, window, every, None, None, bounds, row)
+        status = write_matches(state, end, window, every, None, None, None)
     if choice is not None:
         status = _write_chosen(state, end, window, choice, ladder)
     if seen is not None:
@@ -172,12 +158,23 @@ def _report(
 
 
 @inlined
+def _report_bounded(state: State, end: End, window: Window, bounds: Any, otherwise: int) -> int:
+    """Reports what ends here and weighs enough; `otherwise` where there are no bounds."""
+    if bounds is None:
+        return otherwise
+    if state.progress[REPORTING] == 0 and not weighed_anew(bounds, state, end, window):
+        return NEEDS_STACK
+    status: int = write_matches(state, end, window, 0, None, None, bounds)
+    return status
+
+
+@inlined
 def _write_chosen(state: State, end: End, window: Window, choice: Any, ladder: Any) -> int:
     """Writes the matches of this end that the selector chooses."""
     progress, output = state.progress, state.output
     if ladder is not None and progress[REPORTING] == 0 and not _found_start(state, end, window, ladder):
         return NEEDS_STACK
-    status: int = write_matches(state, end, window, 0, choice, ladder, None, 0)  # the choice comes before the limit
+    status: int = write_matches(state, end, window, 0, choice, ladder, None)  # the choice comes before the limit
     if status == DONE and progress[REPORTED] > 0:
         matches = progress[MATCHES]
         done = matches - progress[REPORTED]

@@ -22,7 +22,7 @@ from ensue.columns.raw_arrays import Floats, missing, raw, truth
 from ensue.data.events import one_chunk
 from ensue.kernels.arena import CHILD, EVENT, NOTHING, REST, USED, Arena, Window, alive
 from ensue.kernels.jit import at, inlined, inner, kernel
-from ensue.kernels.stepping import MARK, NO_BOUND, SOURCE, End, list_of
+from ensue.kernels.stepping import CURSOR, MARK, NO_BOUND, SOURCE, End, State, list_of
 from ensue.language import ast
 from ensue.logic.aggregate_bounds import Bound, Weight
 
@@ -75,8 +75,17 @@ def weigh(bounds: Bounds, arena: Arena, node: int, window: Window) -> None:
 
 
 @inlined
-def step(bounds: Bounds, node: int, depth: int) -> None:
+def begin(bounds: Any, row: int, mark: int) -> None:
+    """Begins the path with the event of a row of the batch; here and below, without bounds nothing is done."""
+    if bounds is not None:
+        weigh_event(bounds, row, mark, bounds.so_far, 0)
+
+
+@inlined
+def step(bounds: Any, node: int, depth: int) -> None:
     """Adds the event of a cell to the path, in place `depth`."""
+    if bounds is None:
+        return
     for b in range(len(bounds.least)):
         before, own = bounds.so_far[at(depth - 1), at(b)], bounds.own[at(node), at(b)]
         bounds.so_far[at(depth), at(b)] = _above(before, own)
@@ -84,7 +93,7 @@ def step(bounds: Bounds, node: int, depth: int) -> None:
 
 @inlined
 def enough(bounds: Any, depth: int) -> bool:
-    """Whether the path, whose last place is `depth`, weighs enough; without bounds, everything does."""
+    """Whether the path, whose last place is `depth`, weighs enough; without bounds, every path does."""
     if bounds is None:
         return True
     for b in range(len(bounds.least)):
@@ -109,7 +118,7 @@ def passing(bounds: Any, node: int, depth: int) -> int:
 
 
 @inner
-def weighed_anew(bounds: Bounds, arena: Arena, end: End, window: Window, row: int, stack: Any) -> bool:
+def weighed_anew(bounds: Bounds, state: State, end: End, window: Window) -> bool:
     """Weighs what ends here without what the window has left behind; False where the stack is too short for it.
 
     What was left behind since a node was last weighed may have been heavy: with it, too much would be visited.
@@ -117,6 +126,7 @@ def weighed_anew(bounds: Bounds, arena: Arena, end: End, window: Window, row: in
     if window.low == NO_BOUND:
         return True
     done, begun = end.position, -end.position - 2
+    arena, stack, row = state.arena, state.stack.node, state.progress[CURSOR]
     nodes, seen = arena.node, bounds.seen
     for r in range(end.first, end.last):
         weigh_event(bounds, row, end.reports[r, MARK], bounds.so_far, 0)

@@ -365,11 +365,11 @@ class Evaluator:
             return Reporting(None, None, None, None, counts)
         if self._seen is not None:
             return Reporting(None, None, None, self._seen, None)
-        every = self.rules.limit if self._choice is None else None
-        bounds = None
         if self.weights is not None:
             bounds = self.weights.bounds(batch.weights, len(self.arena.node), len(self._stack.path))
-        return Reporting(every, self._choice, self._ladder, None, None, bounds)
+            return Reporting(None, None, None, None, None, bounds)
+        every = self.rules.limit if self._choice is None else None
+        return Reporting(every, self._choice, self._ladder, None, None)
 
     def _what_is_remembered(self, batch: Batch) -> RegisterData | None:
         """What runs with registers need; None where the query has none."""
