@@ -65,7 +65,7 @@ def write_matches(state: State, end: End, window: Window, limit: int, choice: An
     """Writes every complex event that ends here; resumes an enumeration that was cut short.
 
     Its state is put into `progress` when it is left: REPORTING counts the reports that were begun, NODE is the list to
-    visit next. A choice leaves out what is beaten, a ladder what does not start at START, bounds what weighs too little.
+    visit next. A choice leaves out what is beaten, a ladder what does not start at START, bounds what is too light.
     """
     arena, stack, output, progress = state.arena, state.stack, state.output, state.progress
     nodes, path = arena.node, stack.path
