@@ -181,7 +181,7 @@ def test_seconds_as_floats():
         ([{"time": 1e300, "type": "A"}], "does not fit 64 bits"),
     ):
         with pytest.raises(DataError, match=said):
-            asked.run(rows, **({} if "unit" in said else {"unit": "s"}))
+            asked.run(rows, unit=None if "unit" in said else "s")
     with pytest.raises(DataError, match="pushed have no float times"):
         asked.live(unit="s").push([{"time": 0.5, "type": "A"}])
 
