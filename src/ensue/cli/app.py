@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -38,10 +38,19 @@ class _Passing(Exception):
 
 
 class _Commands(typer.core.TyperGroup):
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
+        """Reads the arguments, and writes `--help`."""
+        return self._passing(super().make_context, *arguments, **options)
+
     def invoke(self, ctx: Any) -> Any:
-        """Runs a command. Ctrl-C and a closed pipe are for `main`."""
+        """Runs a command."""
+        return self._passing(super().invoke, ctx)
+
+    @staticmethod
+    def _passing(work: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        """Ctrl-C and a closed pipe are for `main`."""
         try:
-            return super().invoke(ctx)
+            return work(*arguments, **options)
         except (KeyboardInterrupt, BrokenPipeError) as e:
             raise _Passing(e) from e
 
