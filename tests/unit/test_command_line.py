@@ -189,7 +189,7 @@ def test_new(folder):
 @pytest.mark.parametrize("source", ["2024.csv", "my events.parquet", "-", "a/b/select.csv", "folder/"])
 def test_a_first_query_is_a_query(table, source):
     text, told = starter(table, source)
-    options = {"time": None} if "--no-time" in told else {}
+    options: dict[str, Any] = {"time": None} if "--no-time" in told else {}
     if "--time" in told:
         options["time"] = told.split("--time ")[1].split()[0]
     if "--unit" in told:
