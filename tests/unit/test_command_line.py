@@ -18,7 +18,7 @@ import pytest
 from command_line import run_here, run_in_a_process
 
 import ensue
-from ensue.cli.growing import whole_lines
+from ensue.cli.new_lines import whole_lines
 from ensue.cli.starter import starter
 
 PROGRAM = [sys.executable, "-m", "ensue.cli"]

@@ -108,6 +108,7 @@ ROOMS = (
     "explain",
     "pipeline",
     "why",
+    "report",
     "corrections",
     "api",
     "preparation",

@@ -1,4 +1,4 @@
-"""The commands: `ensue check`, `explain`, `new`, `prepare`, `run`, `why`."""
+"""The commands: `ensue check`, `explain`, `new`, `prepare`, `report`, `run`, `why`."""
 
 from __future__ import annotations
 
@@ -134,6 +134,7 @@ def explain_command(
     unit: Unit = None,
     tiebreak: Tiebreak = None,
     param: Params = None,
+    svg: Annotated[bool, typer.Option("--svg", help="Draw the automaton instead, as SVG.")] = False,
     engine: Annotated[str, typer.Option(help="'spark' also shows what Spark does for the query.")] = "auto",
     master: Master = None,
 ) -> None:
@@ -142,6 +143,9 @@ def explain_command(
         raise typer.BadParameter("--input and --engine spark go together: they show what Spark does with the events")
     _check_master(master, engine)
     made = _read_query(file, param)
+    if svg:
+        typer.echo(str(made.plot()))
+        return
     if input is None:
         typer.echo(made.explain(verbose=verbose, deterministic=deterministic))
         return
@@ -246,6 +250,31 @@ def why_command(
     events = _read_events(input)
     reading: Any = {"time": None if no_time else time, "type": type, "unit": unit, "tiebreak": tiebreak}
     typer.echo(str(made.why(events, **reading, memory=memory, closed=closed)))
+
+
+@app.command("report")
+def report_command(
+    file: QueryFile,
+    input: Annotated[str, typer.Option("--input", "-i", help="Events, as for run; '-' reads standard input.")],
+    output: Annotated[str, typer.Option("--output", "-o", help="The page; '-' writes to standard output.")],
+    time: Time = "time",
+    no_time: Annotated[bool, typer.Option("--no-time", help="Keep the rows in their order.")] = False,
+    type: Type = None,
+    unit: Unit = None,
+    tiebreak: Tiebreak = None,
+    param: Params = None,
+    memory: Memory = None,
+    closed: Annotated[bool, typer.Option("--closed", help="Nothing follows the events.")] = False,
+) -> None:
+    """Writes a page about a query over events, to be opened in a browser: one HTML file that needs nothing else."""
+    _check_standard_input(file, input)
+    made = _read_query(file, param)
+    events = _read_events(input)
+    reading: Any = {"time": None if no_time else time, "type": type, "unit": unit, "tiebreak": tiebreak}
+    with _progress(events.num_rows) as told:
+        page = made.report(events, **reading, memory=memory, closed=closed, progress=told)
+    write_text(str(page), output)
+    typer.echo(page.heading + ("" if output == "-" else f": {output}"), err=True)
 
 
 @app.command("prepare")

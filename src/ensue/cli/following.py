@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from ensue.api import Query
-from ensue.cli.growing import growing_tables
+from ensue.cli.new_lines import growing_tables
 from ensue.corrections.live_queries import Live
 from ensue.results.changes import MATCH
 from ensue.results.writers import OutputFormat, rows_as_written
