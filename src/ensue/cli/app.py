@@ -302,7 +302,7 @@ def _check_follow(output: str | None, engine: str, *, no_time: bool) -> None:
 
 
 def _follow(made: Query, input: str, reading: dict[str, Any], delay: str | None, wanted: OutputFormat) -> None:
-    from ensue.cli.following import follow  # numba is loaded where it is used
+    from ensue.cli.changes_as_they_come import follow  # numba is loaded where it is used
 
     count = follow(made, input, reading, delay=delay, wanted=wanted)
     typer.echo(f"{count:,} change{'' if count == 1 else 's'}", err=True)
