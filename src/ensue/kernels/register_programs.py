@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -10,7 +10,18 @@ import numpy as np
 
 from ensue.automata.determinize import START, Move, Program, Subset
 from ensue.automata.register_moves import MoveKind, RegisterMoves
-from ensue.automata.registers import Keep, Register, Store, comparisons_of, formulas_of, writes_of
+from ensue.automata.registers import (
+    Check,
+    Holds,
+    Keep,
+    Narrowed,
+    Register,
+    Since,
+    Store,
+    comparisons_of,
+    formulas_of,
+    writes_of,
+)
 from ensue.kernels import formulas, register_data
 from ensue.kernels.growing import GrowingTable
 from ensue.plan import Plan
@@ -111,12 +122,18 @@ class RegisterPrograms:
         asked: list[tuple[int, int]] = []
         for actions in self._actions:
             checks += [(self._number[c.register], check[c]) for c in self._taking.comparisons_of(actions)]
-            asked += [(formula[f], int(f.absent)) for f in formulas_of(actions)]
+            asked += [(formula[f], int(f.absent), *self._ended(f, check)) for f in formulas_of(actions)]
             for w in writes_of(actions):
                 keep = _KEEP[w.keep] if isinstance(w, Store) else register_data.KEEP_NONE
                 stores.append((self._number[w.register], store[w] if isinstance(w, Store) else 0, keep))
             first.append((len(checks), len(stores), len(asked)))
-        return register_data.Actions(_table(first, 3), _table(checks, 2), _table(stores, 3), _table(asked, 2))
+        return register_data.Actions(_table(first, 3), _table(checks, 2), _table(stores, 3), _table(asked, 4))
+
+    def _ended(self, f: Holds, column: Mapping[Check | Since | Narrowed, int]) -> tuple[int, int]:
+        """By which register the runs are looked up that something absent ends, and the column that says where."""
+        found = [n for n in self._narrowings[f] if f.absent]
+        first = min(found, key=lambda n: self._number[n.register], default=None)
+        return (-1, -1) if first is None else (self._number[first.register], column[first])
 
 
 def _source(move: Move, before: tuple[Subset, ...]) -> Subset:
