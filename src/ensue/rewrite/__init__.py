@@ -14,6 +14,7 @@ from ensue.rewrite.move_relations import move_all_but_comparisons, move_relation
 from ensue.rewrite.push_filters import push_filters
 from ensue.rewrite.query_parts import QueryParts
 from ensue.rewrite.spell_out_next import spell_out_next
+from ensue.rewrite.split_choices import split_choices
 from ensue.rewrite.split_filters import split_filters
 from ensue.rewrite.take_out_absence import take_out_absence
 from ensue.rewrite.take_out_selector import take_out_selector
@@ -68,6 +69,7 @@ RULES: tuple[Rule, ...] = (
     Rule("tie by equality", tie_equalities),
     Rule("take out the absence", take_out_absence, needed=True),
     Rule("move relations", move_relations, needed=True),
+    Rule("split choices", split_choices),
     *_shaping(split_filters, drop_dead, push_filters, merge_prefixes),
     Rule("take out the selector", take_out_selector, needed=True),
     *_shaping(lift_windows),
