@@ -19,13 +19,13 @@ from ensue.automata.registers import (
     Holds,
     Keep,
     Narrowed,
-    Register,
     Since,
     Store,
     comparisons_of,
     formulas_of,
     writes_of,
 )
+from ensue.logic.stored_values import Register
 
 _NONE: Registers = frozenset()
 #: For each condition over registers those by whose order the runs that may pass are found.
@@ -59,6 +59,7 @@ class RegisterMoves:
     def __init__(self, automaton: Automaton, actions: Sequence[Actions], narrowings: Narrowings | None = None) -> None:
         self._memory = register_liveness(automaton)
         self._asked = {r: longest_time_checked(automaton, r) for r in sorted(automaton.registers)}
+        self._adding = {w.register for a in actions for w in adding_up(a)}
         self.narrowings = narrowings or {}
         #: All registers, in the order of the trees' keys.
         self.registers: list[Register] = registers_in_order(automaton, actions, self.narrowings)
@@ -112,7 +113,10 @@ class RegisterMoves:
 
         Registers that are dropped or overwritten must come after all registers that are carried over. Least or greatest
         values of several runs may become equal, so no register that is carried over may come after one of those.
+        Of what adds up, counts alone keep the order.
         """
+        if any(w.keep is not Keep.COUNT for w in adding_up(actions)):
+            return False
         compared = {w.register for w in writes_of(actions) if isinstance(w, Store) and w.keep is not Keep.NEW}
         last = False
         for register in self.registers:
@@ -150,11 +154,24 @@ class RegisterMoves:
 
 
 def registers_in_order(automaton: Automaton, actions: Sequence[Actions], narrowings: Narrowings) -> list[Register]:
-    """All registers: first those that are compared for equality, then those in whose order runs are looked up."""
+    """All registers: first those that are compared for equality, then those in whose order runs are looked up.
+
+    Those that add up come last: no check bounds them.
+    """
+    adding = {w.register for a in actions for w in adding_up(a)}
     equal = {c.register for a in actions for c in comparisons_of(a) if _is_equality(c)}
     near = {n.register for found in narrowings.values() for n in found if n.two_sided}
     ended = {n.register for f, found in narrowings.items() for n in found if f.absent}
-    return sorted(automaton.registers, key=lambda r: (r not in equal, r not in near, r not in ended, len(r), r))
+
+    def place(r: Register) -> tuple[bool, bool, bool, bool, int, str]:
+        return r in adding, r not in equal, r not in near, r not in ended, len(r), r
+
+    return sorted(automaton.registers, key=place)
+
+
+def adding_up(actions: Actions) -> list[Store]:
+    """The stores that add a value to what is stored."""
+    return [w for w in writes_of(actions) if isinstance(w, Store) and w.keep.adds_up]
 
 
 def _is_equality(c: Comparison | Narrowed) -> bool:

@@ -12,12 +12,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ensue.automata.registers import Register
 from ensue.columns.number_functions import DEGREE, EARTH_RADIUS
 from ensue.kernels.jit import inlined, inner
+from ensue.kernels.running_totals import Totals, add_to_total, begin_total, float_total, whole_total
 from ensue.kernels.value_trees import NULL, UNSET
 from ensue.language import ast
-from ensue.logic.formula import Formula, Op
+from ensue.logic.formula import NO_TERM, Formula, Op
+from ensue.logic.stored_values import Register
 
 _GREATEST = np.iinfo(np.int64).max
 _SMALLEST = np.iinfo(np.int64).min
@@ -33,12 +34,13 @@ NEGATE, ABSOLUTE, EQUAL, UNEQUAL, LESS, AT_MOST = map(
 AND, OR, NOT, IS_NULL = map(int, (Op.AND, Op.OR, Op.NOT, Op.IS_NULL))
 TO_FLOAT, DIVIDE, FLOOR, CEILING, ROOT = map(int, (Op.TO_FLOAT, Op.DIVIDE, Op.FLOOR, Op.CEILING, Op.ROOT))
 NO_VALUE = int(Op.NULL)
-SIGN, GREATEST, LEAST, COALESCE, CHOOSE, UNLESS = map(
-    int, (Op.SIGN, Op.GREATEST, Op.LEAST, Op.COALESCE, Op.CHOOSE, Op.UNLESS)
+SIGN, GREATER, LESSER, COALESCE, CHOOSE, UNLESS = map(
+    int, (Op.SIGN, Op.GREATER, Op.LESSER, Op.COALESCE, Op.CHOOSE, Op.UNLESS)
 )
 PAIR, EXP, LN, LOG10, SIN, COS, TAN = map(int, (Op.PAIR, Op.EXP, Op.LN, Op.LOG10, Op.SIN, Op.COS, Op.TAN))
 ASIN, ACOS, ATAN, POWER, ATAN2 = map(int, (Op.ASIN, Op.ACOS, Op.ATAN, Op.POWER, Op.ATAN2))
 DISTANCE, FITS = int(Op.DISTANCE), int(Op.FITS)
+HELD, LEAST, GREATEST, TOTAL, COUNT = map(int, (Op.HELD, Op.LEAST, Op.GREATEST, Op.TOTAL, Op.COUNT))
 
 
 class Formulas(NamedTuple):
@@ -53,9 +55,15 @@ class Formulas(NamedTuple):
     place: Any  # int64[longest formula]: where whole numbers are computed; 1 and 0 are TRUE and FALSE
     place_float: Any
     is_null: Any  # bool[longest formula]
+    totals: Any  # Totals, where registers add up
 
 
-def table(formulas: Sequence[Formula], terms: Sequence[ast.Expression], number: Mapping[Register, int]) -> Formulas:
+def table(
+    formulas: Sequence[Formula],
+    terms: Sequence[ast.Expression],
+    number: Mapping[Register, int],
+    totals: Totals | None = None,
+) -> Formulas:
     """The formulas in flat arrays; each of the terms is a row of a batch's columns.
 
     `number` says where in its key a run has stored what is in each register.
@@ -72,8 +80,12 @@ def table(formulas: Sequence[Formula], terms: Sequence[ast.Expression], number: 
         }
         loaded |= {STORED_FLOAT: loaded[STORED], TERM_FLOAT: loaded[TERM], FLOAT: [floats.index(c) for c in f.floats]}
         for i in f.code:
-            right = whole.index(f.whole[i.right]) if i.op == FITS else i.right
-            rows.append((int(i.op), loaded[i.op][i.left] if i.op in loaded else i.left, right))
+            if i.op >= Op.HELD:
+                term = NO_TERM if i.right == NO_TERM else loaded[TERM][i.right]
+                rows.append((int(i.op), loaded[STORED][i.left], term))
+                continue
+            second = whole.index(f.whole[i.right]) if i.op == FITS else i.right
+            rows.append((int(i.op), loaded[i.op][i.left] if i.op in loaded else i.left, second))
         first.append(len(rows))
     op, left, right = np.array(rows, dtype=np.int32).reshape(-1, 3).T.copy()
     longest = max((len(f.code) for f in formulas), default=0)
@@ -87,6 +99,7 @@ def table(formulas: Sequence[Formula], terms: Sequence[ast.Expression], number: 
         np.zeros(longest, dtype=np.int64),
         np.zeros(longest, dtype=np.float64),
         np.zeros(longest, dtype=np.bool_),
+        totals,
     )
 
 
@@ -113,6 +126,13 @@ def holds(formulas: Any, f: int, values: Any, node: int, terms: Any, i: int, abs
                 real[to] = _float_of(found)
             else:
                 whole[to] = found
+        elif op >= HELD:
+            here = NULL if b == NO_TERM else terms[b, i]
+            null[to], found = _of_rounds(formulas.totals, op, values, node, a, b != NO_TERM, here)
+            if op % 2 == 1:
+                real[to] = _float_of(found)
+            else:
+                whole[to] = found
         elif op == NO_VALUE:
             null[to] = True
         elif op == WHOLE:
@@ -129,23 +149,40 @@ def holds(formulas: Any, f: int, values: Any, node: int, terms: Any, i: int, abs
             _compute_pair(op, whole, real, null, to, a, b)
         elif op <= ROOT:
             _compute_float(op, whole, real, null, to, a, b)
-        elif op < PAIR:
-            _choose(op, whole, real, null, to, a, b, formulas.left[begin:end], formulas.right[begin:end])
-        elif op == DISTANCE:
-            a, b = begin + a, begin + b
-            places = formulas.left[a], formulas.right[a], formulas.left[b], formulas.right[b]
-            null[to] = null[places[0]] or null[places[1]] or null[places[2]] or null[places[3]]
-            if not null[to]:
-                null[to], real[to] = _distance(real[places[0]], real[places[1]], real[places[2]], real[places[3]])
-        elif op == FITS:
-            null[to] = null[a] or abs(whole[a]) > formulas.whole[b]
-            whole[to] = whole[a]
-        elif op != PAIR:
-            null[to] = null[a] or (op >= POWER and null[b])
-            if not null[to]:
-                null[to], real[to] = _function(op, real[a], real[b])
+        else:
+            _compute_function(formulas, begin, whole, real, null, to, k)
     last = end - begin - 1
     return bool(not null[last] and whole[last] != 0) != absent
+
+
+@inner
+def _of_rounds(
+    totals: Any, op: int, values: Any, node: int, place: int, with_event: bool, here: int
+) -> tuple[bool, int]:
+    """Whether a register that adds up is NULL with the value of the event, and what it is; floats in their order."""
+    if totals is None:
+        return True, NULL
+    held = values[node, place]
+    if op == COUNT:
+        return False, (0 if held == UNSET else held) + (1 if with_event and here == 1 else 0)
+    if op >= TOTAL:
+        begin_total(totals, values, node, place)
+        if here != NULL:
+            add_to_total(totals, totals.room, 0, place, here, op % 2 == 1)
+        if op % 2 == 1:
+            found = float_total(totals, place)
+            return found == NULL, found
+        beyond, total = whole_total(totals, place)
+        return beyond, total
+    if op < LEAST:  # the first
+        found = held if held != UNSET else here
+    elif held <= UNSET:  # or NULL
+        found = here
+    elif here == NULL:
+        found = held
+    else:
+        found = min(held, here) if op < GREATEST else max(held, here)
+    return found == NULL, found
 
 
 @inner
@@ -270,8 +307,31 @@ def _compute_float(op: int, whole: Any, real: Any, null: Any, to: int, a: int, b
 
 
 @inner
-def _choose(op: int, whole: Any, real: Any, null: Any, to: int, a: int, b: int, left: Any, right: Any) -> None:
-    """What chooses among its operands, and signs; `left` and `right` are the operands of all instructions."""
+def _compute_function(formulas: Any, begin: int, whole: Any, real: Any, null: Any, to: int, k: int) -> None:
+    """The functions of floats, those that choose among their operands, and what takes more than two of them."""
+    op, a, b = formulas.op[k], formulas.left[k], formulas.right[k]
+    if op < PAIR:
+        pair = begin + b if op in (CHOOSE, CHOOSE + 1) else begin  # other operands are no place of a PAIR
+        _choose(op, whole, real, null, to, a, b, (formulas.left[pair], formulas.right[pair]))
+    elif op == DISTANCE:
+        first, second = begin + a, begin + b
+        lat, lon = formulas.left[first], formulas.right[first]
+        other_lat, other_lon = formulas.left[second], formulas.right[second]
+        null[to] = null[lat] or null[lon] or null[other_lat] or null[other_lon]
+        if not null[to]:
+            null[to], real[to] = _distance(real[lat], real[lon], real[other_lat], real[other_lon])
+    elif op == FITS:
+        null[to] = null[a] or abs(whole[a]) > formulas.whole[b]
+        whole[to] = whole[a]
+    elif op != PAIR:
+        null[to] = null[a] or (op >= POWER and null[b])
+        if not null[to]:
+            null[to], real[to] = _function(op, real[a], real[b])
+
+
+@inner
+def _choose(op: int, whole: Any, real: Any, null: Any, to: int, a: int, b: int, pairs: Any) -> None:
+    """What chooses among its operands, and signs; `pairs` has those of a PAIR."""
     floats, kind = op % 2 == 1, op - op % 2
     taken = a
     if kind == SIGN:
@@ -282,17 +342,17 @@ def _choose(op: int, whole: Any, real: Any, null: Any, to: int, a: int, b: int, 
         null[to] = null[a]
         return
     if kind == CHOOSE:
-        taken = left[b] if not null[a] and whole[a] != 0 else right[b]
+        taken = pairs[0] if not null[a] and whole[a] != 0 else pairs[1]
     elif kind == COALESCE:
         taken = b if null[a] else a
     elif kind != UNLESS and not null[b]:
         if null[a]:
             taken = b
         elif floats:
-            one, other = (real[b], real[a]) if kind == GREATEST else (real[a], real[b])
+            one, other = (real[b], real[a]) if kind == GREATER else (real[a], real[b])
             taken = b if one > other or (math.isnan(one) and not math.isnan(other)) else a
         else:
-            taken = b if (whole[b] > whole[a] if kind == GREATEST else whole[b] < whole[a]) else a
+            taken = b if (whole[b] > whole[a] if kind == GREATER else whole[b] < whole[a]) else a
     whole[to], real[to], null[to] = whole[taken], real[taken], null[taken]
     if kind == UNLESS and not null[b] and whole[b] != 0:
         null[to] = True

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ensue.automata.registers import Check, Narrowed, Register, Since
+from ensue.automata.registers import Check, Narrowed, Since
 from ensue.columns.conversions import as_floats
 from ensue.columns.evaluation import evaluated
 from ensue.columns.raw_arrays import raw
@@ -24,11 +24,13 @@ from ensue.data.events import EventStream, integers, one_chunk
 from ensue.data.schema import Kind, value_type
 from ensue.errors import EngineError
 from ensue.kernels.keys import TextNumbers, numbered_texts
+from ensue.kernels.running_totals import joined, no_reach, reach_of
 from ensue.kernels.stepping import Columns
-from ensue.kernels.value_trees import LEAST, NULL
+from ensue.kernels.value_trees import LEAST, NULL, UNSET
 from ensue.language import ast
 from ensue.logic.intervals import EVERYTHING, Interval
 from ensue.logic.narrowing import narrowed
+from ensue.logic.stored_values import Register
 
 if TYPE_CHECKING:
     from ensue.kernels.register_programs import RegisterPrograms
@@ -47,6 +49,9 @@ class RegisterColumns:
         self._computed, self._terms, self._unit = memory.computed, memory.terms, memory.computed_unit
         self._tick = tick
         self.texts = TextNumbers()
+        self._sums = memory.sums
+        #: How small and how large the floats are so far that are added up.
+        self.reach = no_reach(len(self._sums))
         self.textual: set[Register] = set()  # the registers that hold numbers of texts
         self._expressions: dict[Register, list[ast.Expression]] = defaultdict(list)
         self._instructions = memory.instructions
@@ -65,14 +70,14 @@ class RegisterColumns:
 
     def of(self, events: EventStream, kept: Integers | None) -> Columns:
         """The columns at the events, or at those of them that are kept."""
-        if not self._checks and not self._stores:
+        if not self._checks and not self._stores and not self._terms:
             return NO_COLUMNS
         table = events.table if kept is None else events.table.take(integers(kept))
         values = {r: self._values(r, expressions, table) for r, expressions in self._expressions.items()}
         times = (events.times if kept is None else events.times[kept]) if self.clocks else None
         if times is not None and len(times) and times[0] < LEAST:
             raise EngineError("times of -2^63 steps cannot be compared: they stand for what is missing")
-        terms = {e: self._as_computed(_evaluated(e, table), kind) for e, kind in self._terms.items()}
+        terms = {e: self._as_computed(_evaluated(e, table), kind, stored=False) for e, kind in self._terms.items()}
         followed = self._narrowed(terms, len(table))
         ranges = [
             followed[c]
@@ -83,6 +88,7 @@ class RegisterColumns:
             for c in self._checks
         ]
         stored = [times if s.value is None else values[s.register][s.value] for s in self._stores]
+        self._widen(stored)
         columns = ([least for least, _ in ranges], [greatest for _, greatest in ranges], stored, list(terms.values()))
         return Columns(*(np.array(part, dtype=np.int64).reshape(len(part), len(table)) for part in columns))
 
@@ -101,6 +107,15 @@ class RegisterColumns:
                     found[c] = _between(interval, self._computed[c.register] is Kind.FLOAT, length)
         return found
 
+    def _widen(self, stored: list[Integers | None]) -> None:
+        """Notes how far the floats reach that are added up."""
+        reach = no_reach(len(self._sums))
+        for n, register in enumerate(sorted(self._sums)):
+            for s, numbers in zip(self._stores, stored, strict=True):
+                if s.register == register and self._sums[register] and numbers is not None:
+                    reach[n] = reach_of(numbers)
+        self.reach = joined(self.reach, reach)
+
     def _values(
         self, register: Register, expressions: list[ast.Expression], table: pa.Table
     ) -> dict[ast.Expression, Integers]:
@@ -110,7 +125,8 @@ class RegisterColumns:
             kind = self._computed[register]
             if kind is Kind.STRING:
                 self.textual.add(register)
-            return {e: self._as_computed(array, kind) for e, array in arrays.items()}
+            stored = register not in self._sums
+            return {e: self._as_computed(array, kind, stored=stored) for e, array in arrays.items()}
         return dict(zip(arrays, self._as_integers(register, list(arrays.values())), strict=True))
 
     def _as_integers(self, register: Register, arrays: list[pa.Array]) -> list[Integers]:
@@ -126,19 +142,24 @@ class RegisterColumns:
             convert = _of_integers
         return [_or_null(a, convert) for a in arrays]
 
-    def _as_computed(self, array: pa.Array, kind: Kind) -> Integers:
-        """What instructions compute with: times in one unit, and of floats NaN too."""
-        match kind:
-            case Kind.STRING:
-                convert: Callable[[pa.Array], Integers] = self._numbers_of_texts
-            case Kind.FLOAT:
-                convert = _of_all_floats
-            case _:
-                convert = partial(_in_unit, unit=self._unit)
-        return _or_null(array, convert)
+    def _as_computed(self, array: pa.Array, kind: Kind, *, stored: bool) -> Integers:
+        return as_computed(array, kind, self.texts, stored=stored, unit=self._unit)
 
     def _numbers_of_texts(self, array: pa.Array) -> Integers:
         return numbered_texts(array, self.texts)
+
+
+def as_computed(array: pa.Array, kind: Kind, texts: TextNumbers, *, stored: bool = True, unit: str = "ns") -> Integers:
+    """What instructions compute with: times in one unit, texts by their numbers, and of floats NaN too.
+
+    What is stored as it is may not be UNSET, which says that nothing is.
+    """
+    match kind:
+        case Kind.STRING:
+            return _or_null(array, lambda found: numbered_texts(found, texts))
+        case Kind.FLOAT:
+            return _or_null(array, _of_all_floats)
+    return _or_null(array, partial(_in_unit, unit=unit, least=LEAST if stored else UNSET))
 
 
 def _evaluated(e: ast.Expression, table: pa.Table) -> pa.Array:
@@ -155,13 +176,13 @@ def _or_null(array: pa.Array, convert: Callable[[pa.Array], Integers]) -> Intege
     return found
 
 
-def _of_integers(array: pa.Array) -> Integers:
+def _of_integers(array: pa.Array, least: int = LEAST) -> Integers:
     if pa.types.is_boolean(array.type):
         array = array.cast(pa.int8())
     if not pa.types.is_integer(array.type):
         array = array.cast(pa.int32() if pa.types.is_date32(array.type) else pa.int64())
     found: Integers = array.fill_null(0).cast(pa.int64()).to_numpy(zero_copy_only=False)
-    if len(found) and found.min() < LEAST:
+    if len(found) and found.min() < least:
         raise EngineError(
             "this engine cannot compare an integer of -2^63 or one more between events: engine='reference' does"
         )
@@ -194,7 +215,7 @@ def _in_order(floats: npt.NDArray[np.float64]) -> Integers:
     return np.where(bits < 0, bits ^ _GREATEST, bits)
 
 
-def _in_unit(array: pa.Array, unit: str) -> Integers:
+def _in_unit(array: pa.Array, unit: str, least: int) -> Integers:
     """Whole numbers as they are, times and durations in the unit."""
     try:
         if pa.types.is_duration(array.type):
@@ -205,7 +226,7 @@ def _in_unit(array: pa.Array, unit: str) -> Integers:
         raise EngineError(
             f"this engine computes with times in {unit}, which these do not fit ({e}): engine='reference' does"
         ) from None
-    return _of_integers(array)
+    return _of_integers(array, least)
 
 
 def _in_one_unit(arrays: list[pa.Array]) -> list[pa.Array]:

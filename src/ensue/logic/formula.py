@@ -49,8 +49,8 @@ class Op(IntEnum):
     TO_FLOAT, DIVIDE, FLOOR, CEILING, ROOT = 30, 31, 32, 33, 34
     NULL = 35
     SIGN, SIGN_FLOAT = 36, 37
-    GREATEST, GREATEST_FLOAT = 38, 39
-    LEAST, LEAST_FLOAT = 40, 41
+    GREATER, GREATER_FLOAT = 38, 39
+    LESSER, LESSER_FLOAT = 40, 41
     COALESCE, COALESCE_FLOAT = 42, 43
     CHOOSE, CHOOSE_FLOAT = 44, 45  # by the truth of `left`, one of the operands of the PAIR `right`
     UNLESS, UNLESS_FLOAT = 46, 47  # `left`, and NULL where `right` is TRUE
@@ -59,15 +59,27 @@ class Op(IntEnum):
     POWER, ATAN2 = 58, 59
     DISTANCE = 60  # between the places of two PAIRs
     FITS = 61  # `left`, and NULL where it is larger than the constant `right`: a time beyond 64 bits of nanoseconds
+    # Of a register that adds up, together with a value of the event if there is a second operand.
+    HELD, HELD_FLOAT = 62, 63
+    LEAST, LEAST_FLOAT = 64, 65
+    GREATEST, GREATEST_FLOAT = 66, 67
+    TOTAL, TOTAL_FLOAT = 68, 69
+    COUNT = 70
 
 
 @dataclass(frozen=True)
 class Instruction:
-    """Writes its result to the place of its own number; `left` and `right` are places of operands, or what to load."""
+    """Writes its result to the place of its own number; `left` and `right` are places of operands, or what to load.
+
+    Of a register that adds up, `left` is the register, and `right` the term of the event, or NO_TERM.
+    """
 
     op: Op
     left: int = 0
     right: int = 0
+
+
+NO_TERM = -1
 
 
 class NoInstruction(Exception):
@@ -134,6 +146,10 @@ _Placed = tuple[int, Kind]  # the place and the kind of a value; times are whole
 _TIMES = (Kind.TIMESTAMP, Kind.DURATION)
 _ARITHMETIC = {"+": Op.ADD, "-": Op.SUBTRACT, "*": Op.MULTIPLY, "%": Op.REMAINDER}
 _COMPARE = {"=": Op.EQUAL, "<>": Op.UNEQUAL, "<": Op.LESS, "<=": Op.AT_MOST, ">": Op.LESS, ">=": Op.AT_MOST}
+_OF_ROUNDS = {
+    **{"first": Op.HELD, "last": Op.HELD, "min": Op.LEAST, "max": Op.GREATEST, "sum": Op.TOTAL},
+    "count": Op.COUNT,
+}
 _ROUNDING = {"floor": Op.FLOOR, "ceil": Op.CEILING}
 _OF_FLOAT = {
     **{"sqrt": Op.ROOT, "exp": Op.EXP, "ln": Op.LN, "log10": Op.LOG10, "sin": Op.SIN, "cos": Op.COS},
@@ -141,7 +157,7 @@ _OF_FLOAT = {
 }
 _OF_FLOATS = {"power": Op.POWER, "atan2": Op.ATAN2}
 _FACTORS = {"radians": math.pi / 180.0, "degrees": 180.0 / math.pi}
-_EXTREMES = {"greatest": Op.GREATEST, "least": Op.LEAST}
+_EXTREMES = {"greatest": Op.GREATER, "least": Op.LESSER}
 
 
 class _Compiler:
@@ -198,6 +214,8 @@ class _Compiler:
                 return self._function(e)
             case ast.Case():
                 return self._case(e)
+            case ast.Running():
+                return self._of_rounds(e, e.aggregate)
         raise NoInstruction(e, _name_of(e))
 
     def _function(self, e: ast.Call) -> _Placed:
@@ -303,6 +321,25 @@ class _Compiler:
         if isinstance(e, ast.Literal) and isinstance(e.value, float):
             return self._add(Op.FLOAT, (_numbered(self.made.floats, e.value), Kind.FLOAT)), Kind.FLOAT
         return self._loaded(Op.TERM, _numbered(self.made.terms, e), kind_of(e, self._typing))
+
+    def _of_rounds(self, e: ast.Running, a: ast.Call) -> _Placed:
+        """Places what a register that adds up comes to, with the value of the event if there is one."""
+        register, *here = a.arguments
+        name = register_of(register)
+        assert name is not None, "an iteration has given it a register"
+        if name not in self._stored:  # nothing is ever stored in it
+            count = a.function == "count"
+            return self._alone(ast.Literal(0, ast.LiteralType.INTEGER)) if count else (self._add(Op.NULL), Kind.NULL)
+        kind = kind_of(self._stored[name], self._typing)
+        if kind is Kind.STRING and a.function in ("min", "max"):
+            raise NoInstruction(e, "the order of strings")
+        number = _numbered(self.made.registers, name)
+        term = _numbered(self.made.terms, here[0]) if here else NO_TERM
+        op = _OF_ROUNDS[a.function]
+        if op is not Op.COUNT and kind is Kind.FLOAT:
+            op = Op(op + 1)
+        self.made.code.append(Instruction(op, number, term))
+        return len(self.made.code) - 1, Kind.INTEGER if op is Op.COUNT else kind
 
     def _loaded(self, op: Op, number: int, kind: Kind) -> _Placed:
         if kind is Kind.NULL:

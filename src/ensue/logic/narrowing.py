@@ -204,6 +204,7 @@ class _Narrowing:
         """What the operands of an instruction may be, where it gives something of the interval `z`."""
         if i.op in (Op.TO_FLOAT, Op.FITS):
             self.limit(i.left, widened(*z))
+        if i.op in (Op.TO_FLOAT, Op.FITS) or i.op >= Op.HELD:
             return
         a, b = self.values[i.left], self.values[i.right]
         match i.op:

@@ -22,11 +22,12 @@ from ensue.automata.predicates import (
     predicates_of,
     rankings_of,
 )
-from ensue.automata.registers import NO_ACTIONS, Actions, Check, Holds, Narrowed, Register, Store, formulas_of
+from ensue.automata.registers import NO_ACTIONS, Actions, Check, Holds, Narrowed, Store, formulas_of
 from ensue.data.schema import Kind
 from ensue.language import ast
 from ensue.logic.formula import Formula, formula_of, kind_of, unit_of
 from ensue.logic.narrowing import bounded_registers, narrowed_registers
+from ensue.logic.stored_values import Register
 from ensue.logic.types import Typing
 from ensue.plan.automaton_spec import AutomatonSpec
 from ensue.plan.fingerprint import fingerprint_of

@@ -76,7 +76,9 @@ RULES: tuple[Rule, ...] = (
     Rule("take out the windows", take_out_windows, needed=True),
 )
 #: What takes the place of a rule where the kernels cannot hold what it leaves to them.
-_INSTEAD = {move_relations: Rule("move relations", move_all_but_comparisons, needed=True)}
+_INSTEAD: dict[Callable[[QueryParts], QueryParts], Rule] = {
+    move_relations: Rule("move relations", move_all_but_comparisons, needed=True)
+}
 #: Without the one that makes a partition of equalities between events: registers check these then.
 UNTIED = tuple(rule for rule in RULES if rule.apply is not tie_equalities)
 #: Without what only makes evaluation faster.

@@ -22,6 +22,7 @@ from ensue.automata.build import (
     or_,
     project,
     relate,
+    rounds,
     select_,
     sequence,
     span,
@@ -35,12 +36,13 @@ from ensue.automata.build.tracking import Watcher
 from ensue.automata.liveness import pruned, uses_of
 from ensue.automata.model import Automaton, TooLarge
 from ensue.automata.predicates import rankings_of
-from ensue.automata.registers import Register, fresh
+from ensue.automata.registers import fresh
 from ensue.language import ast
 from ensue.language.position_logic import FromTo
 from ensue.language.printer import print_pattern
 from ensue.logic.comparisons import chains
 from ensue.logic.scope import captured, free, is_atom, joined, nullable, singles
+from ensue.logic.stored_values import Register
 
 __all__ = ["Unsupported", "apart", "build"]
 
@@ -131,6 +133,7 @@ def _after(p: ast.After) -> Automaton:
 
 
 def _iteration(p: ast.Iteration) -> Automaton:
+    p = rounds.gathered(p)
     body, compared, related = chains(p.body)
     watcher = None if p.absent is None else Watcher(p, _absent(p.absent))
     directly = p.link is ast.Link.DIRECTLY
@@ -139,7 +142,7 @@ def _iteration(p: ast.Iteration) -> Automaton:
         made = chain.construct(c, made)
     for condition in related:
         made = relate.between_rounds(condition, made)
-    return made
+    return rounds.told(p, made)
 
 
 def apart(p: Automaton, q: Automaton) -> tuple[Automaton, Automaton]:
