@@ -31,8 +31,8 @@ class Actions(NamedTuple):
 FIRST_CHECK, FIRST_STORE, FIRST_FORMULA = range(3)
 # Of checks and stores: which register, which column of the batch, and which value a store keeps.
 REGISTER, COLUMN, KEEP = range(3)
-# Of formulas: which one, and whether it must not be TRUE; then by which register the runs for which it may be are looked
-# up, and the column that says where, below 0 for none.
+# Of formulas: which one, and whether it must not be TRUE; by which register the runs are looked up for which it may be
+# TRUE, and the column that says where, both below 0 for none.
 FORMULA, ABSENT, ENDED, ENDED_COLUMN = range(4)
 
 

@@ -33,9 +33,12 @@ def split(p: ast.Pattern, schema: Schema | None = None) -> ast.Pattern:
     """The pattern with patterns in the place of such filters.
 
     >>> from ensue.language.parser import parse_pattern
-    >>> from ensue.language.printer import print_pattern
-    >>> print_pattern(split(parse_pattern("A AS x ; B AS y FILTER x.v = y.v OR x.w = y.w")))
-    '(A AS x ; B AS y FILTER x.v = y.v) OR (A AS x ; B AS y FILTER x.w = y.w AND ((x.v = y.v) IS NULL OR NOT x.v = y.v))'
+    >>> from ensue.language.printer import print_expression, print_pattern
+    >>> either = split(parse_pattern("A AS x ; B AS y FILTER x.v = y.v OR x.w = y.w"))
+    >>> print_pattern(either.left), print_pattern(either.right.body)
+    ('A AS x ; B AS y FILTER x.v = y.v', 'A AS x ; B AS y')
+    >>> print_expression(either.right.condition)
+    'x.w = y.w AND ((x.v = y.v) IS NULL OR NOT x.v = y.v)'
     """
     return bottom_up(p, partial(_split, schema=schema))
 
