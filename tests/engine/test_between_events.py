@@ -32,6 +32,17 @@ OF_ABSENT = [
     *("w.v > x.v", "abs(w.v - x.v) <= 1", "w.w < x.w", "w.v = x.v", "w.v <> x.v", "abs(w.w - x.w) < 1"),
     *("x.v + w.v > 3", "w.v BETWEEN x.v - 1 AND x.v", "w.w - x.w > 0.5 OR x.v IS NULL", "w.v > x.v AND w.w < x.w"),
 ]
+LATER = [
+    "A AS x ; NOT (B AS b FILTER {}) ; C AS z",
+    "A AS x ; NOT (B AS b FILTER b.v > 1 AND {}) ; C AS z",
+    "A AS x ; NOT (B AS b FILTER {}) ; A AS y ; C AS z",
+    "A AS x ; NOT ((B OR A) AS b FILTER {}) ; (C AS z FILTER z.v > 0) ; B",
+    "B AS u ; A AS x ; NOT (B AS b FILTER {} OR b.v = u.v) ; C AS z",
+    "(A AS x ; NOT (B AS b FILTER {}) ; C AS z) OR B AS q",
+]
+OF_LATER = [
+    *("b.v > z.v", "b.v = z.v AND b.v <> x.v", "abs(b.w - z.w) < 1", "b.v + x.v > z.v", "b.w <= z.w", "b.s = z.s")
+]
 CHOSEN = [
     "A AS x ; B AS y FILTER {}",
     "A AS x ; B AS y ; C AS z FILTER {}",
@@ -64,7 +75,7 @@ def table_of(rng: random.Random, n: int) -> pa.Table:
 def compare(seed: int) -> str:
     """One such query by both engines; says what became of it."""
     rng = random.Random(seed)
-    shapes, conditions = rng.choice([(ABSENT, OF_ABSENT), (CHOSEN, OF_CHOICES)])
+    shapes, conditions = rng.choice([(ABSENT, OF_ABSENT), (LATER, OF_LATER), (CHOSEN, OF_CHOICES)])
     selector = rng.choice(["", "", "", "NEXT ", "LAST ", "MAX "])
     tail = rng.choice(["", "", " PARTITION BY k", " WITHIN 7 EVENTS", " WITHIN 5 s"])
     tail += rng.choice(["", "", "", " CONSUME BY ANY"])
@@ -84,7 +95,7 @@ def compare(seed: int) -> str:
 
 @pytest.mark.parametrize("seeds", shares(1_000, each=250))
 def test_equals_the_reference(seeds: range) -> None:
-    assert Counter(map(compare, seeds))["compared"] > most(seeds, 0.8)
+    assert Counter(map(compare, seeds))["compared"] > most(seeds, 0.6)
 
 
 def planned(text: str, table: pa.Table) -> Plan:

@@ -9,6 +9,7 @@ from ensue.language import ast
 from ensue.logic.check import Checked
 from ensue.rewrite.drop_dead import drop_dead
 from ensue.rewrite.lift_windows import lift_windows
+from ensue.rewrite.mark_absent import mark_absent
 from ensue.rewrite.merge_prefixes import merge_prefixes
 from ensue.rewrite.move_relations import move_all_but_comparisons, move_relations
 from ensue.rewrite.push_filters import push_filters
@@ -68,6 +69,7 @@ RULES: tuple[Rule, ...] = (
     Rule("spell out next", _on_query(spell_out_next), needed=True),
     Rule("tie by equality", tie_equalities),
     Rule("take out the absence", take_out_absence, needed=True),
+    Rule("mark what is absent", mark_absent, needed=True),
     Rule("move relations", move_relations, needed=True),
     Rule("split choices", split_choices),
     *_shaping(split_filters, drop_dead, push_filters, merge_prefixes),
