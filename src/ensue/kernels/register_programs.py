@@ -155,7 +155,7 @@ class RegisterPrograms:
         first = [(0, 0, 0)]
         checks: list[tuple[int, int]] = []
         stores: list[tuple[int, int, int]] = []
-        asked: list[tuple[int, int]] = []
+        asked: list[tuple[int, int, int, int]] = []
         for actions in self._actions:
             checks += [(self.place(c.register), check[c]) for c in self._taking.comparisons_of(actions)]
             asked += [(formula[f], int(f.absent), *self._ended(f, check)) for f in formulas_of(actions)]

@@ -69,7 +69,7 @@ RULES: tuple[Rule, ...] = (
     Rule("spell out next", _on_query(spell_out_next), needed=True),
     Rule("tie by equality", tie_equalities),
     Rule("take out the absence", take_out_absence, needed=True),
-    Rule("mark what is absent", mark_absent, needed=True),
+    Rule("mark what is absent", mark_absent),
     Rule("move relations", move_relations, needed=True),
     Rule("split choices", split_choices),
     *_shaping(split_filters, drop_dead, push_filters, merge_prefixes),

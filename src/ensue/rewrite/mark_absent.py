@@ -8,8 +8,8 @@ stands for none or more of them, and the condition of a match is that no event o
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Collection
+from dataclasses import replace
 from itertools import count
 
 from ensue.language import ast
@@ -31,7 +31,8 @@ def mark_absent(parts: QueryParts) -> QueryParts:
         pattern, conditions = _Marking(parts.pattern).marked(parts.pattern, frozenset())
     except _Stays:
         return parts
-    return parts if conditions else parts.with_pattern(pattern)
+    new = bindings(pattern).keys() - bindings(parts.pattern).keys()
+    return parts if conditions or not new else replace(parts.with_pattern(pattern), marked=frozenset(new))
 
 
 class _Stays(Exception):
@@ -51,14 +52,14 @@ class _Marking:
                 left, found = self.marked(p.left, before)
                 known = before | bindings(p.left).keys()
                 right, more = self.marked(p.right, known)
-                made: ast.Pattern = dataclasses.replace(p, left=left, right=right)
+                made: ast.Pattern = replace(p, left=left, right=right)
                 conditions = found + more
                 if isinstance(made, ast.NotBetween) and not free(made.absent) <= known:
                     made, own = self._with_marks(made)
                     conditions += own
             case ast.Filter() | ast.Within():
                 body, conditions = self.marked(p.body, before)
-                made = dataclasses.replace(p, body=body)
+                made = replace(p, body=body)
             case _:
                 parts = [part for part in ast.children(p) if isinstance(part, ast.Pattern)]
                 if any(self.marked(part, before)[0] != part for part in parts):
@@ -85,7 +86,7 @@ class _Marking:
         absent = ast.Filter(event, conjunction(alone), span=event.span) if alone else event
         marked = ast.Iteration(ast.Project((name,), ast.As(absent, name, span=p.span)), absent=absent, span=p.span)
         some = ast.NotBetween(ast.NotBetween(p.left, absent, marked), absent, p.right, span=p.span)
-        none = dataclasses.replace(p, absent=absent)
+        none = replace(p, absent=absent)
         holds = conjunction(related)
         never = ast.Binary("OR", ast.IsNull(holds, negated=False), ast.Unary("NOT", holds), span=holds.span)
         return ast.Or(none, some, span=p.span), (never,)
@@ -96,7 +97,7 @@ def _of(c: ast.Expression, own: Collection[str], name: str) -> ast.Expression:
 
     def renamed(e: ast.Expression) -> ast.Expression | None:
         if isinstance(e, ast.Attribute) and e.variable in own:
-            return dataclasses.replace(e, variable=name)
+            return replace(e, variable=name)
         return None
 
     return ast.replaced(c, renamed)
