@@ -184,10 +184,10 @@ def slow_moves(automaton: Automaton, narrowings: Narrowings | None = None) -> li
     found: dict[str, None] = {}
     for t, move in moves.of_transitions(automaton):
         first = moves.registers[: move.bound]
-        if any(
-            isinstance(n, Narrowed) and n.two_sided and n.register in first for n in moves.comparisons_of(t.actions)
-        ):
-            continue  # what is looked at lies near the event's own value
+        asked = [c for c in moves.comparisons_of(t.actions) if c.register in first]
+        near = any(isinstance(c, Narrowed) and c.two_sided for c in asked)
+        if near or (move.kind is MoveKind.SIFT and any(map(_is_equality, asked))):
+            continue  # what is looked at lies near the event's own value, or has the same
         carried = move.kind in (MoveKind.EACH, MoveKind.MERGE) and not all(r in first for r in move.live)
         cut = move.kind is MoveKind.CUT and not move.bound
         if carried or cut or move.kind is MoveKind.SIFT:
