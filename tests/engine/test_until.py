@@ -21,6 +21,8 @@ from window_rows import choice_of, in_batches, shown, texts
 
 import ensue
 from ensue.engines.whole_tables import evaluate_table
+from ensue.language.parser import parse_query
+from ensue.language.printer import print_query
 from ensue.results.matches import Matches
 
 
@@ -150,3 +152,29 @@ def test_what_the_builder_refuses() -> None:
         windows.being(a).until()
     with pytest.raises(ValueError, match="a pair has one until"):
         windows.being(a).until(a).until(or_end=True)
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        "IS a+ UNTIL b",
+        "AFTER q IS a:+ FILTER a.v > 1 UNTIL (b OR END)",
+        "AFTER () IS a UNTIL END",
+        "IS a UNTIL (b : c OR d OR END)",
+        "IS `UNTIL` UNTIL `END`",
+        "IS a UNTIL b FILTER b.v > 1",
+        "IS (b TO e WHERE b < e) UNTIL c",
+    ],
+)
+def test_printed_and_read_again(pair: str) -> None:
+    tree = parse_query(f"SELECT count(w) AS n FROM S WINDOW w AS ({pair}) OR (IS k)")
+    printed = print_query(tree)
+    assert f"WINDOW w AS ({pair}) OR (IS k)" in printed
+    assert parse_query(printed) == tree
+
+
+def test_names_that_are_words_here_only() -> None:
+    """UNTIL is a name wherever one can stand; END is one everywhere but behind UNTIL."""
+    text = "SELECT count(w) AS until FROM until WINDOW w AS (IS UNTIL : END UNTIL END)"
+    rows = [{"time": k, "type": t} for k, t in enumerate(["UNTIL", "END"])]
+    assert ensue.query(text).run(rows, unit="s", closed=True).to_arrow()["until"].to_pylist() == [2]
