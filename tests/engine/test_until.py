@@ -178,3 +178,30 @@ def test_names_that_are_words_here_only() -> None:
     text = "SELECT count(w) AS until FROM until WINDOW w AS (IS UNTIL : END UNTIL END)"
     rows = [{"time": k, "type": t} for k, t in enumerate(["UNTIL", "END"])]
     assert ensue.query(text).run(rows, unit="s", closed=True).to_arrow()["until"].to_pylist() == [2]
+
+
+def compare_live(seed: int) -> int:
+    """Events that come in any order: after each step, the answer is that over the events that are there."""
+    rng = Random(f"live until {seed}")
+    windows, rows = random_closed_windows(rng), random_rows(rng, rng.choice([5, 12]))
+    table = table_of(rows)
+    table = table.set_column(
+        0, "time", pa.array(range(len(table)))
+    )  # the order of equal times would be that of arrival
+    query, found = ensue.query(windows.text), 0
+    live, order = query.live(unit="s", keep="all"), rng.sample(range(len(table)), len(table))
+    came = 0
+    while came < len(order):
+        size = rng.choice([1, 2, 5])
+        live.push(table.take(pa.array(order[came : came + size])))
+        came += size
+        expected = query.run(table.take(pa.array(sorted(order[:came]))), unit="s").to_arrow()
+        answer = live.answer().to_arrow()
+        assert shown(answer.select(expected.column_names)) == shown(expected), (seed, windows.text)
+        found += len(expected)
+    return found
+
+
+@pytest.mark.parametrize("seeds", shares(20, each=20))
+def test_live_windows_with_until(seeds: range) -> None:
+    assert sum(map(compare_live, seeds)) > most(seeds, 1)
