@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -29,9 +30,15 @@ def found(folder, name):
     return sorted((r for f in files for r in pq.read_table(f).to_pylist()), key=str)
 
 
+@contextmanager
 def started(folder, *more):
+    """The application as a process, which ends with the test."""
     program = [sys.executable, str(APP), str(folder), *more]
-    return subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def test_stopped_and_started_again(tmp_path):
