@@ -7,7 +7,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,9 +41,17 @@ def command(*arguments, input=b""):
     return done.code, done.out, done.err.decode()
 
 
-def started(*arguments: str, program: Sequence[str] = PROGRAM, **options: Any) -> Any:
+@contextmanager
+def started(*arguments: str, program: Sequence[str] = PROGRAM, **options: Any) -> Iterator[Any]:
+    """The command as a process, which ends with the test. It heeds Ctrl-C, which a shell's background jobs ignore."""
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
-    return subprocess.Popen([*program, *arguments], env={**os.environ, "NO_COLOR": "1"}, **streams)
+    environment = {**os.environ, "NO_COLOR": "1"}
+    heeding = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    with subprocess.Popen([*program, *arguments], env=environment, preexec_fn=heeding, **streams) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 # ---------------------------------------------------------------- formats
@@ -133,7 +143,7 @@ def test_follow_a_file_until_ctrl_c(folder):
             file.write("0:05,B,10\n")
         assert json.loads(process.stdout.readline())["y_v"] == 10
         process.send_signal(signal.SIGINT)
-        assert process.wait(10) == 130
+        assert process.wait(60) == 130
         assert process.stderr.read().decode().splitlines()[-1] == "interrupted"
 
 
@@ -141,7 +151,7 @@ def test_follow_a_file_that_is_cut(folder):
     with started("run", "q.sql", "-i", "events.csv", "-f") as process:
         process.stdout.readline()
         Path("events.csv").write_text("time")
-        assert process.wait(10) == 1
+        assert process.wait(60) == 1
         assert (
             process.stderr.read()
             .decode()
@@ -213,7 +223,7 @@ def test_completion_is_there():
 
 @pytest.mark.parametrize("wait", [0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.8, 1.2])
 def test_ctrl_c_at_any_moment(folder, wait):
-    """One line, or none before Python itself has come so far; never a traceback of ours, and no output."""
+    """One line, and no output. What comes before `main` is begun, a few milliseconds, is not ours to catch."""
     long = pa.table({"time": range(60_000), "type": ["A", "B"] * 30_000, "v": range(60_000)})
     pa.parquet.write_table(long, "long.parquet")
     program = "import sys; print(1, flush=True); from ensue.cli import main; main()"
@@ -228,7 +238,7 @@ def test_ctrl_c_at_any_moment(folder, wait):
         assert "memory" in told
         return
     assert code in (130, -signal.SIGINT)
-    assert "Traceback" not in told or "ensue" not in told.split("Traceback")[1]
+    assert "in main" not in told
     assert not Path("found.parquet").exists()
     assert not Path("found.parquet.part").exists()
 

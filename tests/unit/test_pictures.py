@@ -120,7 +120,15 @@ def test_pictures_are_shown_and_saved(tmp_path):
         picture.save(tmp_path / "none" / "fire.svg")
 
 
+README = """
+    SELECT a.origin, a.dep_delay, b.origin, b.dep_delay
+    FROM departure
+    WHERE departure AS a : departure AS b
+    FILTER a.dep_delay < 0 AND b.dep_delay > 120
+    PARTITION BY tailnum WITHIN 6 h
+"""
 PICTURES = {
+    "departures.svg": lambda: ensue.match(str(DEPARTURES), README).plot(),
     "time-line.svg": lambda: ensue.match(str(DEPARTURES), SNOWBALL).plot(),
     "automaton.svg": lambda: ensue.query(
         "SELECT * FROM S WHERE smoke AS s ; (heat AS h FILTER h.level > s.level)+ ; alarm AS a WITHIN 15 s"
