@@ -138,7 +138,7 @@ class Plan(AutomatonSpec):
         found = {}
         for f, formula in self.formulas.items():
             ends = bounded_registers(formula)
-            found[f] = [] if f.absent else [Narrowed(r, f, r in ends) for r in sorted(narrowed_registers(formula))]
+            found[f] = [Narrowed(r, f, r in ends) for r in sorted(narrowed_registers(formula))]
         return found
 
     @cached_property
