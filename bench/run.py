@@ -6,7 +6,7 @@ import platform
 import sys
 from typing import Any
 
-from bench import disorder, functions, growth, keyed, peers, remembered, row_patterns, scaling, windows
+from bench import between_events, disorder, functions, growth, keyed, peers, remembered, row_patterns, scaling, windows
 from bench.measure import measure
 from bench.report import commit, keep, section
 from bench.workloads import engine_workloads, selector_workloads
@@ -22,7 +22,10 @@ def main() -> None:
     results["stream"] = section("longer streams", scaling.streams(events, (1, 2) if small else (1, 10, 50)))
     results["enumeration"] = section("enumeration", scaling.enumeration(small))
     results["NEXT of pairs"] = section("NEXT of pairs in any order", growth.all_pairs(events // 10))
+    results["aggregate filters"] = section("filters on aggregates, one core", growth.aggregate_filters(events))
     results["correlation"] = section("correlation, one core", remembered.correlation(events))
+    results["between events"] = section("conditions between events, one core", between_events.between_events(events))
+    results["many types"] = section("many types, one core", between_events.many_types(events))
     results["few hits"] = section("correlation with few hits, one core", remembered.few_hits(events))
     results["joined"] = section("peers, pairs of one key", remembered.joined(events))
     results["time"] = section("time, one core", remembered.timed(events))

@@ -25,6 +25,7 @@ from ensue.automata.predicates import (
 from ensue.automata.registers import NO_ACTIONS, Actions, Check, Holds, Narrowed, Store, formulas_of
 from ensue.data.schema import Kind
 from ensue.language import ast
+from ensue.logic.aggregate_bounds import Bound, bounds_of
 from ensue.logic.formula import Formula, formula_of, kind_of, unit_of
 from ensue.logic.narrowing import bounded_registers, narrowed_registers
 from ensue.logic.stored_values import Register
@@ -47,11 +48,19 @@ class Plan(AutomatonSpec):
     as_built: Automaton | None = None  # where the automaton is one that one clock evaluates: what it was made of
     whole_checks: Automaton | None = None  # where checks of time were split: the automaton as it was before
     spans: Spans | None = None  # where windows are found by their ends: what is folded over their events
+    #: Where different events close the windows of several pairs: a plan for each of these, whose windows are put
+    #: together. The automaton here finds all of them, whether they are closed or not.
+    alternatives: tuple[Plan, ...] = ()
 
     @property
     def on_one_clock(self) -> bool:
         """Whether the lists of `kernels/clock_lists.py` evaluate it: constant time an event, windows included."""
         return self.as_built is not None
+
+    @property
+    def waits(self) -> bool:
+        """Whether windows wait for what closes them, so that they do not become known in the order of their ends."""
+        return self.closing is not None or bool(self.alternatives)
 
     @property
     def with_registers(self) -> Plan:
@@ -131,7 +140,7 @@ class Plan(AutomatonSpec):
         found = {}
         for f, formula in self.formulas.items():
             ends = bounded_registers(formula)
-            found[f] = [] if f.absent else [Narrowed(r, f, r in ends) for r in sorted(narrowed_registers(formula))]
+            found[f] = [Narrowed(r, f, r in ends) for r in sorted(narrowed_registers(formula))]
         return found
 
     @cached_property
@@ -175,6 +184,12 @@ class Plan(AutomatonSpec):
         """Whether some of what the automaton finds are no matches in the end, so that it cannot count matches."""
         return bool(self.related) or self.ambiguous
 
+    @cached_property
+    def bounds(self) -> tuple[Bound, ...]:
+        """What the weights of a match's events must come to, so that it can pass when it is judged."""
+        lists = not (self.automaton.registers or self.on_one_clock or self.spans or self.chooses)
+        return bounds_of(self.related) if lists else ()
+
     @property
     def decided_last(self) -> str:
         """What is decided among the matches of an end after they are written out, in words; empty for nothing.
@@ -183,6 +198,8 @@ class Plan(AutomatonSpec):
         """
         if self.closing is not None and self.closing.consumes:
             return "CONSUME BY takes windows away once others are closed"
+        if self.alternatives:
+            return "a window that several pairs have is told once"
         if self.chooses is not None:
             return f"{self.chooses} chooses among the matches of an end"
         if self.related:
