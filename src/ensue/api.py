@@ -18,6 +18,7 @@ from ensue.language.builder import Select
 from ensue.language.own import Own
 from ensue.language.parser import decode, parse_query
 from ensue.language.printer import print_query
+from ensue.logic.aggregation import refuse_aggregation
 from ensue.logic.check import check
 from ensue.logic.never import warnings_of
 from ensue.own.registry import bound
@@ -261,6 +262,8 @@ class Query:
             return run(self.ast, self.text, events, **how, **reading)
         _check_local(engine, events, spark)
         options = pipeline.RunOptions(engine, memory, progress, closed)
+        if self.ast.aggregation is not None:
+            return pipeline.totals(self.ast, self.text, events, options, reading=reading)
         return pipeline.run(self.ast, self.text, events, options, reading=reading)
 
     @overload
@@ -304,6 +307,8 @@ class Query:
         1           4         4         1, 2, 3, 4
         1 event ends a match
         """
+        hint = "AGGREGATE count(*) AS n ... GROUP BY END gives a row for each end"
+        refuse_aggregation(self.ast, self.text, "detect tells which events took part in matches", hint)
         spark = _given({"unbounded": unbounded or None, "alone": alone or None, "buckets": buckets, "name": name})
         if is_spark(events):
             from ensue.spark.run import OfStream, run

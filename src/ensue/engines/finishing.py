@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 
 from ensue.data.budget import Budget, Large
-from ensue.data.complex_events import ComplexEvents, merged_by_end
+from ensue.data.complex_events import ComplexEvents, Positions, merged_by_end
 from ensue.data.events import EventStream
+from ensue.columns.match_totals import folded_by_end
+from ensue.data.events import integers, one_chunk
 from ensue.engines.judging import satisfying
 from ensue.language import ast
+from ensue.logic.aggregation import parts_asked
 from ensue.plan import Plan
 from ensue.plan.choice import Choice
 from ensue.plan.mode import Mode
@@ -37,7 +41,20 @@ def finished(
         budget.check(Large.JUDGED, _COPIES * found.nbytes, len(found))
     if plan is not None and judged:
         found = _judged(found, plan, events, budget)
+    if mode is Mode.TOTALS:
+        return _totals(found, choice, events)
     return merged_by_end(found) if mode is Mode.UNION else found
+
+
+def _totals(found: ComplexEvents, choice: Choice, events: EventStream) -> ComplexEvents:
+    """What AGGREGATE asks of the matches of each end."""
+    query = choice.checked.query
+
+    def values_at(attribute: str, positions: Positions) -> pa.Array:
+        return one_chunk(events.table.column(attribute).take(integers(positions)))
+
+    parts = parts_asked(query, choice.checked.schema)
+    return folded_by_end(found, parts, values_at, one_chunk(events.time_column))
 
 
 def _judged(found: ComplexEvents, plan: Plan, events: EventStream, budget: Budget) -> ComplexEvents:

@@ -22,6 +22,7 @@ from ensue.data.reading import Reading, check_column
 from ensue.engines.item_lookback import ItemLookBack
 from ensue.errors import DataError, EngineError
 from ensue.language import ast
+from ensue.logic.aggregation import refuse_aggregation
 from ensue.logic.check import check
 from ensue.logic.classify import deadline_of
 from ensue.logic.outputs import attributes_used
@@ -279,6 +280,8 @@ def prepare(
 ) -> Job:
     """Makes all decisions, and raises all errors that can be found before a job runs."""
     check(query, text)
+    hint = "run the query over a table of the embedded engine"
+    refuse_aggregation(query, text, "Spark does not evaluate it yet", hint)
     query, events = without_variants(query, text, events)
     matches = mode is Mode.ENUMERATE  # what shows whole events needs all columns
     used = attributes_used(query) if matches else None
