@@ -225,7 +225,7 @@ class Query:
         changes: str | None = None,
         delays: Mapping[str, str] | None = None,
     ) -> Matches | DataFrame:
-        """Returns every complex event of the query over the events.
+        """Returns every complex event of the query over the events; of an `AGGREGATE` query, `Totals`.
 
         `events`: a pyarrow Table or RecordBatchReader, a pandas or polars frame, a list of dicts, or a path to a
         Parquet, CSV or JSON lines file; for several streams in FROM, a mapping from each stream's name to one of these.
@@ -262,9 +262,8 @@ class Query:
             return run(self.ast, self.text, events, **how, **reading)
         _check_local(engine, events, spark)
         options = pipeline.RunOptions(engine, memory, progress, closed)
-        if self.ast.aggregation is not None:
-            return pipeline.totals(self.ast, self.text, events, options, reading=reading)
-        return pipeline.run(self.ast, self.text, events, options, reading=reading)
+        found: Matches = pipeline.run(self.ast, self.text, events, options, reading=reading)  # type: ignore[assignment]
+        return found
 
     @overload
     def detect(self, events: SparkFrame | Mapping[str, SparkFrame], **options: Unpack[SparkOptions]) -> DataFrame: ...

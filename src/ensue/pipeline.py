@@ -57,8 +57,10 @@ class RunOptions:
     closed: bool = False  # whether nothing follows the events: what waits for a time or an end is told then
 
 
-def run(query: ast.Query, text: str, events: Any, options: RunOptions, *, reading: Reading) -> Matches:
+def run(query: ast.Query, text: str, events: Any, options: RunOptions, *, reading: Reading) -> Matches | Totals:
     """All stages after parsing: check against the events' schema, evaluate, wrap the result."""
+    if query.aggregation is not None:
+        return _totals(query, text, events, options, reading)
     budget = Budget.of(options.memory, advice_for(query, options.engine))
     with budget.explaining_memory_errors():
         choice, stream = _read(query, text, events, attributes_used(query), options.engine, reading)
@@ -75,7 +77,7 @@ def run(query: ast.Query, text: str, events: Any, options: RunOptions, *, readin
         return Matches(look_back.checked, look_back.extended(stream), found, own, unexpected=unexpected)
 
 
-def totals(query: ast.Query, text: str, events: Any, options: RunOptions, *, reading: Reading) -> Totals:
+def _totals(query: ast.Query, text: str, events: Any, options: RunOptions, reading: Reading) -> Totals:
     """The same for `AGGREGATE`, which gives one row for each group of matches."""
     budget = Budget.of(options.memory, advice_for(query, options.engine))
     with budget.explaining_memory_errors():

@@ -81,7 +81,8 @@ def rows(table: pa.Table) -> list[tuple[Any, ...]]:
 def alike(a: list[tuple[Any, ...]], b: list[tuple[Any, ...]], size: float = 0.0) -> bool:
     """Whether the rows are equal, floats up to their promise: relative to them and to the numbers they are made of."""
     return len(a) == len(b) and all(
-        len(x) == len(y) and all(_alike(v, w, size) for v, w in zip(x, y, strict=True)) for x, y in zip(a, b, strict=True)
+        len(x) == len(y) and all(_alike(v, w, size) for v, w in zip(x, y, strict=True))
+        for x, y in zip(a, b, strict=True)
     )
 
 

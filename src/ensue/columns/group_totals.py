@@ -123,9 +123,7 @@ class Sums:
                 sums = self._raw(total, "size")
             else:
                 exact = self._fits(total)
-                shifted = np.ldexp(
-                    self._raw(total, "residue").astype(np.float64), -self._raw(total, "exponent")
-                )
+                shifted = np.ldexp(self._raw(total, "residue").astype(np.float64), -self._raw(total, "exponent"))
                 sums = np.where(exact, shifted, self._raw(total, "size"))
             between = self._raw(total, "exponent") - self._raw(number, "exponent")
             found = np.ldexp(sums / counts, np.clip(between, -4000, 4000))

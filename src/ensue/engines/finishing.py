@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from ensue.columns.match_totals import folded_by_end
 from ensue.data.budget import Budget, Large
 from ensue.data.complex_events import ComplexEvents, Positions, merged_by_end
-from ensue.data.events import EventStream
-from ensue.columns.match_totals import folded_by_end
-from ensue.data.events import integers, one_chunk
+from ensue.data.events import EventStream, integers, one_chunk
 from ensue.engines.judging import satisfying
 from ensue.language import ast
 from ensue.logic.aggregation import parts_asked

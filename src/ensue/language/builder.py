@@ -528,12 +528,12 @@ class Select:
         return dataclasses.replace(self, policy=ast.Consume(policy.upper()))
 
     def group_by(self, *keys: str, every: str | None = None, end: bool = False) -> Select:
-        """`GROUP BY k, EVERY 1 h` of an `aggregate`, as `group_by("k", every="1 h")`; with `end=True`, `GROUP BY END`."""
+        """`GROUP BY k, EVERY 1 h` of an `aggregate`, as `group_by("k", every="1 h")`; `end=True` is `GROUP BY END`."""
         if self.aggregation is None:
             raise ValueError("group_by goes with aggregate(...): select gives one row a match")
         length = None if every is None else _upper(_interval(every))
-        groups = {"keys": tuple(map(ast.GroupKey, keys)), "every": length, "per_end": end}
-        return dataclasses.replace(self, aggregation=dataclasses.replace(self.aggregation, **groups))
+        grouped = ast.Aggregation(self.aggregation.items, tuple(map(ast.GroupKey, keys)), length, end)
+        return dataclasses.replace(self, aggregation=grouped)
 
     def order_by(self, *keys: Expr | ast.SortKey) -> Select:
         """`ORDER BY e, f DESC`, as `order_by(x.v, y.v.descending())`; `attribute("n")` names a column of the result."""

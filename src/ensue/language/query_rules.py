@@ -21,12 +21,14 @@ def partition_key(e: ast.Expression, alias: str | None, span: Span) -> ast.Parti
     return ast.PartitionKey(f"\0{print_expression(e)}", e, alias, span=span)
 
 
-def _aggregation(
-    items: tuple[ast.Item, ...] | None, groups: tuple[ast.Node, ...], where: Span
-) -> ast.Aggregation:
+def _aggregation(items: tuple[ast.Item, ...] | None, groups: tuple[ast.Node, ...], where: Span) -> ast.Aggregation:
     """What AGGREGATE asks for, in these groups: keys, a bucket of time, and END, which is still a name."""
     if items is None:
         raise Refused("AGGREGATE takes aggregates", where, "AGGREGATE count(*) AS n is the number of matches")
+    for g in groups:
+        if not isinstance(g, ast.Duration | ast.Name | ast.GroupKey):
+            hint = "name a computed key where it is made: PARTITION BY date(time) AS day ... GROUP BY day"
+            raise Refused("GROUP BY takes names of keys, EVERY with a time, or END", g.span, hint)
     lengths = [g for g in groups if isinstance(g, ast.Duration)]
     ends = [g for g in groups if isinstance(g, ast.Name)]
     if len(lengths) > 1:
@@ -135,10 +137,9 @@ class QueryRules(Transformer_NonRecursive):  # type: ignore[type-arg]
             raise Refused("EVERY takes a time longer than 0", length.span)
         return length
 
-    def group_key(self, meta: Meta, key: ast.Expression) -> ast.Node:
+    def group_key(self, _meta: Meta, key: ast.Expression) -> ast.Node:
         if not isinstance(key, ast.Name):
-            hint = "name a computed key where it is made: PARTITION BY date(time) AS day ... GROUP BY day"
-            raise Refused("GROUP BY takes names of keys, EVERY with a time, or END", span_of(meta), hint)
+            return key
         quoted = key.span.end - key.span.start > len(key.name)
         return key if key.name.upper() == "END" and not quoted else ast.GroupKey(key.name, span=key.span)
 

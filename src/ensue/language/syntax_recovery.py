@@ -65,7 +65,10 @@ def syntax_problems(
         return found
     parts = list(_parts(tokens))
     if tokens and tokens[0].type == "AGGREGATE":
-        parts = [p._replace(before=p.before.replace("SELECT *", "AGGREGATE x").replace("SELECT x", "AGGREGATE x")) for p in parts]
+        parts = [
+            p._replace(before=p.before.replace("SELECT *", "AGGREGATE x").replace("SELECT x", "AGGREGATE x"))
+            for p in parts
+        ]
     if place < parts[0].after and tokens[0].type not in ("SELECT", "AGGREGATE"):
         return found  # no query at all
     for part in parts:

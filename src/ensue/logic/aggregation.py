@@ -12,7 +12,7 @@ from enum import StrEnum
 
 import pyarrow as pa
 
-from ensue.data.schema import Kind, Schema, ValueType
+from ensue.data.schema import Kind, Schema
 from ensue.errors import Problem, ProblemKind, QueryError, did_you_mean, listed
 from ensue.language import ast
 from ensue.language.printer import print_expression
@@ -279,7 +279,9 @@ def aggregation_problems(query: ast.Query, known: Bindings, typing: Typing) -> I
     taken = set(group_columns(query))
     for item in aggregation.items:
         if item.alias in taken:
-            yield problem(item, f"two columns of the result would be named '{item.alias}'", "give it another name with AS")
+            yield problem(
+                item, f"two columns of the result would be named '{item.alias}'", "give it another name with AS"
+            )
         taken.add(item.alias or "")
 
 
@@ -301,7 +303,9 @@ def _item_problems(item: ast.Item, known: Bindings) -> Iterator[Problem]:
             yield problem(n, f"{text} is of one match, and AGGREGATE gives one row for all matches of a group", hint)
     for call in calls:
         if over_what(call, known) is Over.TIMES and call is not e:
-            yield problem(call, f"{print_expression(call)} is an item of its own", "give it a name, and compute with the result")
+            yield problem(
+                call, f"{print_expression(call)} is an item of its own", "give it a name, and compute with the result"
+            )
         yield from _measure_problems(call, known)
 
 
@@ -319,7 +323,7 @@ def _measure_problems(call: ast.Call, known: Bindings) -> Iterator[Problem]:
     if _of_times(argument, known):
         yield from _time_problems(call, argument)
     elif isinstance(argument, ast.Name):
-        yield from aggregate_problems(call, {x: False for x in known})
+        yield from aggregate_problems(call, dict.fromkeys(known, False))
     elif any(True for _ in aggregates_of(argument)):
         yield from _of_each_match(argument, known)
     else:
@@ -386,14 +390,17 @@ def _group_problems(query: ast.Query, aggregation: ast.Aggregation) -> Iterator[
             hint = did_you_mean(key.name, keys) or (
                 f"the keys are {listed(keys)}" if keys else f"add PARTITION BY {key.name}"
             )
-            yield problem(key, f"'{key.name}' is no key of PARTITION BY, so one match may have several", hint, name=True)
+            yield problem(
+                key, f"'{key.name}' is no key of PARTITION BY, so one match may have several", hint, name=True
+            )
         if key.name in [k.name for k in aggregation.keys[:i]]:
             yield problem(key, f"'{key.name}' appears twice in GROUP BY")
     own = {BUCKET} if aggregation.every is not None else set()
     for name in keys if aggregation.per_end else ():
         if name in (END_TIME, POSITION):
             own.add(name)
-    for key in query.partition:
-        if key_name(key) in own:
-            message = f"the partition column '{key_name(key)}' is also a column of the result"
-            yield problem(key, message, f"give it another name: PARTITION BY {key_name(key)} AS other")
+    for column in query.partition:
+        name = key_name(column)
+        if name in own:
+            hint = f"give it another name: PARTITION BY {name} AS other"
+            yield problem(column, f"the partition column '{name}' is also a column of the result", hint)

@@ -218,7 +218,8 @@ def _item_problems(query: ast.Query) -> Iterator[Problem]:
             if e.name not in known:
                 yield unknown(e, e.name, list(known))
             continue
-        if item.alias is None and field_names(e) is None:
+        of_matches = any(True for _ in ast.find(e, ast.AllMatches))  # it is told below what is meant
+        if item.alias is None and field_names(e) is None and not of_matches:
             hint = f"write {print_expression(e)} AS name"
             yield problem(item, "an expression or aggregate in SELECT needs a name", hint)
         for node in ast.walk(e):

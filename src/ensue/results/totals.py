@@ -16,7 +16,7 @@ from ensue.columns.match_totals import WIDE, rows_of_ends
 from ensue.columns.raw_arrays import Mask, array_of, missing, raw
 from ensue.data.budget import Budget
 from ensue.data.complex_events import ComplexEvents, Positions
-from ensue.data.events import EventStream, as_integers, integers, one_chunk
+from ensue.data.events import EventStream, as_integers, integers
 from ensue.engines.opening import totals_by_definition
 from ensue.errors import DataError, did_you_mean, listed
 from ensue.language import ast

@@ -123,7 +123,7 @@ class ReferenceTotals:
 
     def _value(self, e: ast.Expression, single: dict[str, int], marks: dict[str, list[int]]) -> Any:
         """The value of an expression of one match; a sum that is the whole expression may have any size."""
-        nothing: dict[str, Sequence[int]] = {x: () for x in self._variables(e)}
+        nothing: dict[str, Sequence[int]] = dict.fromkeys(self._variables(e), ())
         scope = Scope(single, {**nothing, **marks})
         if isinstance(e, ast.Call) and e.function == "sum":
             (argument,) = e.arguments
