@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from ensue.corrections.live_queries import Live, LiveQueries
+    from ensue.why.answer import Why
 
 
 class SparkFrame(Protocol):
@@ -323,6 +324,53 @@ class Query:
             pipeline.RunOptions(engine, memory, progress, closed),
             reading={"time": time, "type": type, "unit": unit, "tiebreak": tiebreak},
         )
+
+    def why(
+        self,
+        events: Any,
+        *,
+        time: str | None = "time",
+        type: str | None = None,
+        unit: str | None = None,
+        tiebreak: str | None = None,
+        engine: str = "auto",
+        memory: str | int | None = None,
+        progress: Callable[[int, int], None] | None = None,
+        closed: bool = False,
+    ) -> Why:
+        """Returns why the query matches no more of the events than it does. It takes the arguments of `run`.
+
+        For each step of the pattern: how many events have its type, how many satisfy the conditions on such an event
+        alone, and how many partial matches reach the step. Then, for each constraint (a filter, window, gap, order,
+        partition, absence or selector), how many more would reach it without that constraint; windows and gaps are made
+        ten times as wide instead. At last the nearest misses, at most three, with the values that the constraint sees.
+
+        Nothing is counted beyond a million. CONSUME BY and LIMIT only choose among matches, so they are not asked.
+
+        >>> events = [{"time": 1, "type": "A", "v": 7}, {"time": 9, "type": "B", "v": 9}]
+        >>> query("SELECT * FROM S WHERE A AS x ; B AS y WITHIN 5 s").why(events, unit="s")
+        0 matches
+        <BLANKLINE>
+           step    events  pass  reached
+        1  A AS x       1     1        1
+        2  B AS y       1     1        0
+        <BLANKLINE>
+        ended before B AS y
+          1 more without window WITHIN 5 s
+        <BLANKLINE>
+        nearest misses
+          window WITHIN 5 s: it takes 8 s
+            x  (time=1, type=A, v=7)
+            y  (time=9, type=B, v=9)
+        """
+        if is_spark(events):
+            raise DataError("why takes events in memory or in files: give a part, such as df.limit(100_000).toPandas()")
+        from ensue.why.asking import why  # only who asks waits for it
+
+        _check_local(engine, events, {})
+        reading: Any = {"time": time, "type": type, "unit": unit, "tiebreak": tiebreak}
+        options = pipeline.RunOptions(engine, memory, progress, closed)
+        return why(self.ast, self.text, events, options, reading=reading)
 
     def live(self, **options: Unpack[LiveArguments]) -> Live:
         """A query over events that are pushed as they come, in any order: it tells matches at once, and corrects them.

@@ -107,6 +107,7 @@ ROOMS = (
     "row_patterns",
     "explain",
     "pipeline",
+    "why",
     "corrections",
     "api",
     "preparation",

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ensue.automata.determinize import START, Configuration, Move, Program, Subset
+from ensue.automata.determinize import START, Move, Program, Subset
 from ensue.automata.register_moves import MoveKind, RegisterMoves
 from ensue.automata.registers import Keep, Register, Store, comparisons_of, formulas_of, writes_of
 from ensue.kernels import formulas, register_data
@@ -82,11 +82,11 @@ class RegisterPrograms:
     def ends(self) -> Any:
         return self._ends.view()
 
-    def add(self, program: Program, before: Configuration) -> None:
-        """Adds what concerns registers of a program that is made for this configuration."""
+    def add(self, program: Program, before: tuple[Subset, ...]) -> None:
+        """Adds what concerns registers of a program that is made for these subsets."""
         for slot, moves in program.slots:
             for move in moves:
-                self._moves.append(*self._step(move, _source(move, before), program.after[slot]))
+                self._moves.append(*self._step(move, _source(move, before), program.after.subsets[slot]))
         for place, move in enumerate(program.reported):
             self._reports.append(*self._step(move, _source(move, before), _NOWHERE))
             self._ends.append(place if move.source != START else START, move.mark)
@@ -116,7 +116,7 @@ class RegisterPrograms:
         return register_data.Actions(_table(first, 3), _table(checks, 2), _table(stores, 3), _table(asked, 2))
 
 
-def _source(move: Move, before: Configuration) -> Subset:
+def _source(move: Move, before: tuple[Subset, ...]) -> Subset:
     return _NOWHERE if move.source == START else before[move.source]
 
 

@@ -38,7 +38,6 @@ from ensue.kernels.earliest import WIDTH as LADDER
 from ensue.kernels.enumeration import MOST_CANDIDATES
 from ensue.kernels.forecast import Forecast
 from ensue.kernels.jit import read_only
-from ensue.kernels.kernels_on_disk import drop_stale
 from ensue.kernels.keys import KeyNumbers
 from ensue.kernels.output_buffer import OutputBuffer
 from ensue.kernels.programs import MoveNotes, Programs
@@ -79,7 +78,7 @@ class Reader:
 
     def __init__(self, plan: Plan, tick: int | None, given: int = 0) -> None:
         self.keys = KeyNumbers(plan.keys)
-        self.classifier = Classifier(plan.predicates, given, tick, (t.guard for t in plan.automaton.transitions))
+        self.classifier = Classifier(plan.predicates, given, tick, plan.guards)
         self._determinizer = Determinizer(plan.automaton, plan.predicates, plan.marks, plan.actions)
         self.columns = RegisterColumns(RegisterPrograms(plan), tick)
         self._remembers = bool(plan.automaton.registers)
@@ -176,7 +175,6 @@ class Evaluator:
         configurations: int = 4096,
         delivery: Delivery | None = None,
     ) -> None:
-        drop_stale()
         self.plan = plan
         self._reader = reader
         delivery = delivery or Delivery(together=plan.judged)
@@ -567,7 +565,7 @@ class Runner:
         It forgets the texts that no run has stored, too.
         """
         classifier = self.reader.classifier
-        if self.evaluator.rules.keyed and not classifier.needs_all_keys:
+        if self.evaluator.rules.keyed and not classifier.needs_all_keys and not self.plan.rankings:
             busy, recent = self.evaluator.busy(self.position), classifier.recent_keys(self.evaluator.latest)
             busy = np.union1d(busy, recent) if len(recent) else busy  # they are in order already
             if len(busy) < len(self.reader.keys):

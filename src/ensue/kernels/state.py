@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ensue.automata.determinize import Configuration
 from ensue.data.envelope import Parts
 from ensue.kernels import stepping
 from ensue.kernels.arena import EVENT, TREE, USED, Arena, new_arena
@@ -48,9 +49,12 @@ def save(runner: Runner) -> Parts:
         "position": runner.position,
         "latest": evaluator.latest,
         "epochs": int(evaluator.progress[stepping.EPOCH]),
-        "configurations": [[sorted(s) for s in evaluator.programs.configurations[c]] for c in in_use],
+        "configurations": [[sorted(s) for s in evaluator.programs.configurations[c].subsets] for c in in_use],
         **{name: array.copy() for name, array in arrays.items()},
     }
+    ranks = [evaluator.programs.configurations[c].ranks for c in in_use]
+    if any(ranks):
+        parts["ranks"] = [[[sorted(states) for states in ranked] for ranked in of_one] for of_one in ranks]
     if look_back.tail is not None:
         parts["tail"] = look_back.tail
     if evaluator.windows is not None:
@@ -66,7 +70,13 @@ def load(runner: Runner, parts: Parts) -> None:
     evaluator.latest = parts["latest"]
     evaluator.progress[stepping.EPOCH] = parts["epochs"]
     # The programs that were learned stay: other states of the query are in the same configurations, by and large.
-    known = [evaluator.programs.number(tuple(map(frozenset, c))) for c in parts["configurations"]]
+    subsets = parts["configurations"]
+    known = [
+        evaluator.programs.number(
+            Configuration(tuple(map(frozenset, own)), tuple(tuple(map(frozenset, ranked)) for ranked in ranks))
+        )
+        for own, ranks in zip(subsets, parts.get("ranks", [()] * len(subsets)), strict=True)
+    ]
     slots = parts["slots"].copy()
     evaluator.partitions = Partitions(
         np.array(known, dtype=np.int32)[parts["configuration"]],

@@ -100,7 +100,7 @@ class Rows(ABC):
         head = self._head()
         titles = "".join(f"<th>{html.escape(n)}</th>" for n in head.column_names)
         body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(_cell(v))}</td>" for v in row.values()) + "</tr>"
+            "<tr>" + "".join(f"<td>{html.escape(as_cell(v))}</td>" for v in row.values()) + "</tr>"
             for row in rows_of(head)
         )
         counted = html.escape(self._counted())
@@ -283,7 +283,7 @@ class Matches(Rows):
 def as_text(head: pa.Table, counted: str) -> str:
     """The first rows as a table for people, followed by the count of all rows in words."""
     names = head.column_names
-    rows = [[_cell(v) for v in row.values()] for row in rows_of(head)]
+    rows = [[as_cell(v) for v in row.values()] for row in rows_of(head)]
     widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
     lines = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in [names, *rows]]
     lines.insert(1, "  ".join("-" * w for w in widths))
@@ -306,15 +306,16 @@ SHOWN = 20
 _WIDEST_CELL = 60
 
 
-def _cell(value: Any) -> str:
+def as_cell(value: Any, widest: int = _WIDEST_CELL) -> str:
+    """A value as one cell of a table for people, cut if it is long."""
     if isinstance(value, list):
-        text = ", ".join(_cell(v) for v in value)
+        text = ", ".join(as_cell(v, widest) for v in value)
     elif isinstance(value, dict):
-        text = "(" + ", ".join(f"{k}={_cell(v)}" for k, v in value.items() if v is not None) + ")"
+        text = "(" + ", ".join(f"{k}={as_cell(v, widest)}" for k, v in value.items() if v is not None) + ")"
     else:
         text = "NULL" if value is None else str(value)
     text = text.replace("\r", "\\r").replace("\n", "\\n")
-    return text if len(text) <= _WIDEST_CELL else text[: _WIDEST_CELL - 3] + "..."
+    return text if len(text) <= widest else text[: widest - 3] + "..."
 
 
 def rows_of(table: pa.Table) -> list[dict[str, Any]]:
