@@ -504,6 +504,65 @@ def live(queries: Mapping[str, Query], **options: Unpack[LiveArguments]) -> Live
     return _gone_on(LiveQueries(queries, _live_options(options)), options)
 
 
+def run(
+    events: SparkFrame | Mapping[str, SparkFrame],
+    asked: Mapping[str, Query],
+    *,
+    time: str = "time",
+    type: str | None = None,
+    unit: str | None = None,
+    tiebreak: str | None = None,
+    memory: str | int | None = None,
+    unbounded: bool = False,
+    buckets: int | None = None,
+    name: str | None = None,
+    disorder: Literal["revise", "wait"] | None = None,
+    slack: str | None = None,
+    id: str | Sequence[str] | None = None,
+    changes: str | None = None,
+    delays: Mapping[str, str] | None = None,
+    queries: SparkFrame | None = None,
+    keys: str | Sequence[str] | None = None,
+) -> DataFrame:
+    """Several queries over one Spark DataFrame, `asked` by their names: a stream is read once for all of them.
+
+    Each row has the query's name as `query`, its `start_time` and `end_time`, and in `row` a struct for each query, of
+    which that of its own query has the columns of the match; `rows` picks those of one query. The options are those of
+    `Query.run`.
+
+    On a stream, `queries` is another stream, of rows with a `name` and a `text`: each adds a query, or replaces the one
+    of that name, or removes it if the text is NULL. Then `row` is a VARIANT. A query that is added reads the events
+    after the watermark. A text that is no query gives a row with the `change` "error". `keys` names the columns by
+    which events are shared out, and all queries partitioned; by default, the keys that those in `asked` share.
+    """
+    if not is_spark(events):
+        raise DataError(
+            f"run takes a Spark DataFrame, not {_kind(events)}: for events in memory, call the `run` of each query, or "
+            "ensue.live"
+        )
+    from ensue.spark.run import OfStream
+    from ensue.spark.several_queries import ComeAndGo, run_several
+
+    reading: Any = {"time": time, "type": type, "unit": unit, "tiebreak": tiebreak}
+    spark = _given({"unbounded": unbounded or None, "buckets": buckets, "name": name})
+    spark |= _given({"disorder": disorder, "slack": slack, "id": id, "changes": changes, "delays": delays})
+    how: Any = {"memory": memory, "of_stream": OfStream(**_of_stream(spark, reading)), **reading}
+    frames: Any = events
+    coming: Any = ComeAndGo(queries, (keys,) if isinstance(keys, str) else keys and tuple(keys))  # type: ignore[arg-type]
+    return run_several(asked, frames, coming=coming, **how)
+
+
+def rows(found: DataFrame, name: str, query: Query | None = None) -> DataFrame:
+    """The rows of one query, with its own columns, of what `run` has returned for several.
+
+    Where queries come and go, give the `query` as well: its columns are not in the type of `row` then. A table to which
+    Spark has written the rows will do, too.
+    """
+    from ensue.spark.several_queries import rows_of
+
+    return rows_of(found, name, query)
+
+
 L = TypeVar("L", bound="Live | LiveQueries")
 
 
