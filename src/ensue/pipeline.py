@@ -95,7 +95,7 @@ def _totals(query: ast.Query, text: str, events: Any, options: RunOptions, readi
         choice = replace(choice, checked=look_back.checked)
         found = evaluate_table(choice, extended, mode=Mode.TOTALS, **how)
         if not len(found):
-            _warn_of_unknown_types(query, stream)
+            warn_of_unknown_types(query, stream)
         parts = grouping.folded(grouping.rows(found, extended))
         own = _of_result(budget, found)
         return Totals(
