@@ -126,7 +126,7 @@ def rounded(lanes: Any, lane: int, width: int, first: int, specials: bool, out: 
     """The bits of the nearest float of each sum, and of two the one with an even last bit."""
     behind = lane + width
     for row in range(len(lanes)):
-        out[at(row)] = _rounded(lanes, row, lane, width, first)
+        out[at(row)] = rounded_row(lanes, row, lane, width, first)
         if specials:
             positive, negative = lanes[at(row), at(behind + POSITIVE)] > 0, lanes[at(row), at(behind + NEGATIVE)] > 0
             if lanes[at(row), at(behind + NAN)] > 0 or (positive and negative):
@@ -145,7 +145,8 @@ def _limb(lanes: Any, row: int, lane: int, negative: bool, lowest: int) -> Any:
 
 
 @inlined
-def _rounded(lanes: Any, row: int, lane: int, width: int, first: int) -> Any:
+def rounded_row(lanes: Any, row: int, lane: int, width: int, first: int) -> Any:
+    """The bits of the nearest float of the sum in one row, but for what is infinite or NaN."""
     negative = lanes[at(row), at(lane + width - 1)] < 0
     lowest, top = lane, lane + width - 1
     while lowest < top and lanes[at(row), at(lowest)] == 0:

@@ -41,6 +41,8 @@ def save(runner: Runner) -> Parts:
         texts = reader.columns.texts
         stored = np.where(evaluator.arena.node[:used, EVENT, None] <= TREE, evaluator.arena.values[:used], 0)
         arrays |= {"values": stored, "text": texts.data, "text_end": texts.end}
+        if evaluator.reach is not None and len(evaluator.reach):
+            arrays["reach"] = evaluator.reach
     for i, texts in enumerate(reader.keys.texts):
         arrays |= {f"text_{i}": texts.data, f"text_end_{i}": texts.end}
     for i, machine in enumerate(reader.classifier.machines):
@@ -84,6 +86,10 @@ def load(runner: Runner, parts: Parts) -> None:
         _or_zeros(parts["count"], len(slots)),
         _or_zeros(parts["epoch"], len(slots)),
     )
+    if "reach" in parts:
+        reader.columns.reach = parts["reach"].copy()
+        evaluator.arena.used[USED] = 0
+        evaluator.make_places(parts["reach"].copy())
     evaluator.arena = _arena(parts, evaluator.arena)
     evaluator.progress[stepping.RUNGS] = 0
     if evaluator.windows is not None:

@@ -22,6 +22,7 @@ from ensue.automata.build import (
     or_,
     project,
     relate,
+    rounds,
     select_,
     sequence,
     span,
@@ -131,6 +132,7 @@ def _after(p: ast.After) -> Automaton:
 
 
 def _iteration(p: ast.Iteration) -> Automaton:
+    p = rounds.gathered(p)
     body, compared, related = chains(p.body)
     watcher = None if p.absent is None else Watcher(p, _absent(p.absent))
     directly = p.link is ast.Link.DIRECTLY
@@ -139,7 +141,7 @@ def _iteration(p: ast.Iteration) -> Automaton:
         made = chain.construct(c, made)
     for condition in related:
         made = relate.between_rounds(condition, made)
-    return made
+    return rounds.told(p, made)
 
 
 def apart(p: Automaton, q: Automaton) -> tuple[Automaton, Automaton]:
