@@ -263,8 +263,7 @@ class Query:
             return run(self.ast, self.text, events, **how, **reading)
         _check_local(engine, events, spark)
         options = pipeline.RunOptions(engine, memory, progress, closed)
-        found: Matches = pipeline.run(self.ast, self.text, events, options, reading=reading)  # type: ignore[assignment]
-        return found
+        return pipeline.run(self.ast, self.text, events, options, reading=reading)  # type: ignore[return-value]
 
     @overload
     def detect(self, events: SparkFrame | Mapping[str, SparkFrame], **options: Unpack[SparkOptions]) -> DataFrame: ...
