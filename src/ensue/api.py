@@ -44,7 +44,7 @@ class SparkFrame(Protocol):
 class Options(TypedDict, total=False):
     """The options of `Query.run` over events in memory or in files."""
 
-    time: str | None
+    time: str | Mapping[str, str] | None
     type: str | None
     unit: str | None
     tiebreak: str | None
@@ -208,7 +208,7 @@ class Query:
         self,
         events: Any,
         *,
-        time: str | None = "time",
+        time: str | Mapping[str, str] | None = "time",
         type: str | None = None,
         unit: str | None = None,
         tiebreak: str | None = None,
@@ -228,10 +228,10 @@ class Query:
     ) -> Matches | DataFrame:
         """Returns every complex event of the query over the events; of an `AGGREGATE` query, `Totals`.
 
-        `events`: a pyarrow Table or RecordBatchReader, a pandas or polars frame, a list of dicts, or a path to a
-        Parquet, CSV or JSON lines file; for several streams in FROM, a mapping from each stream's name to one of these.
-        `time`: the time column, a timestamp, or an integer in the given `unit` ("ms"); with None the rows keep the
-        order in which they come. Events out of order are sorted, stably, and the log says so.
+        `events`: an Arrow table, a frame, whatever has `__arrow_c_stream__`, dicts or batches in a list or generator,
+        or a path, also of a folder or with `*`. For several streams in FROM, a mapping from each name to one of these.
+        `time`: the time column, a timestamp, or a number in the given `unit` ("ms"); a mapping if streams have columns
+        of other names; with None the rows keep their order. Events out of order are sorted, stably, and logged.
         `type`: the column with each event's type. By default it is the column `type`; if there is none, every event
         has the stream's name in FROM as its type. `tiebreak`: a column that orders events of equal time.
         `engine`: "automaton" or "reference"; "auto" uses the automaton engine if it can evaluate the query, and
@@ -275,7 +275,7 @@ class Query:
         self,
         events: Any,
         *,
-        time: str | None = "time",
+        time: str | Mapping[str, str] | None = "time",
         type: str | None = None,
         unit: str | None = None,
         tiebreak: str | None = None,
@@ -328,7 +328,7 @@ class Query:
         self,
         events: Any,
         *,
-        time: str | None = "time",
+        time: str | Mapping[str, str] | None = "time",
         type: str | None = None,
         unit: str | None = None,
         tiebreak: str | None = None,

@@ -128,7 +128,10 @@ def explain_command(
 def run_command(
     file: QueryFile,
     input: Annotated[
-        str, typer.Option("--input", "-i", help="Events: a Parquet, CSV or JSON lines file; '-' reads standard input.")
+        str,
+        typer.Option(
+            "--input", "-i", help="Events: a file, a folder or a pattern such as '*.csv'; '-' reads standard input."
+        ),
     ],
     output: Annotated[
         str | None,

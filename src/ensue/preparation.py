@@ -67,6 +67,11 @@ STEPS = (
         "SELECT * FROM S MATCH_RECOGNIZE (ORDER BY time MEASURES A.v AS v PATTERN (A B+) DEFINE A AS v > 2)",
         _SQL,
     ),
+    Step(
+        "row patterns with conditions on the match",
+        "SELECT * FROM S MATCH_RECOGNIZE (ORDER BY time MEASURES A.v AS v PATTERN (A B+ C) DEFINE C AS f > avg(B.f))",
+        _SQL,
+    ),
 )
 
 

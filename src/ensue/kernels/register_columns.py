@@ -117,21 +117,23 @@ class RegisterColumns:
         return [_or_null(a, convert) for a in arrays]
 
     def _as_computed(self, array: pa.Array, kind: Kind, *, stored: bool) -> Integers:
-        """What instructions compute with: times in nanoseconds, and of floats NaN too.
-
-        What is stored as it is may not be UNSET, which says that nothing is.
-        """
-        match kind:
-            case Kind.STRING:
-                convert: Callable[[pa.Array], Integers] = self._numbers_of_texts
-            case Kind.FLOAT:
-                convert = _of_all_floats
-            case _:
-                convert = partial(_in_nanoseconds, least=LEAST if stored else UNSET)
-        return _or_null(array, convert)
+        return as_computed(array, kind, self.texts, stored=stored)
 
     def _numbers_of_texts(self, array: pa.Array) -> Integers:
         return numbered_texts(array, self.texts)
+
+
+def as_computed(array: pa.Array, kind: Kind, texts: TextNumbers, *, stored: bool = True) -> Integers:
+    """What instructions compute with: times in nanoseconds, texts by their numbers, and of floats NaN too.
+
+    What is stored as it is may not be UNSET, which says that nothing is.
+    """
+    match kind:
+        case Kind.STRING:
+            return _or_null(array, lambda found: numbered_texts(found, texts))
+        case Kind.FLOAT:
+            return _or_null(array, _of_all_floats)
+    return _or_null(array, partial(_in_nanoseconds, least=LEAST if stored else UNSET))
 
 
 def _evaluated(e: ast.Expression, table: pa.Table) -> pa.Array:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ensue.errors import counted
-from ensue.results.matches import as_cell
+from ensue.results.rows import as_cell
 
 #: No pattern is asked for more matches.
 MOST = 1_000_000

@@ -19,7 +19,8 @@ from ensue.language import ast
 from ensue.language.printer import print_pattern
 from ensue.logic.extents import length_of_time
 from ensue.logic.scope import free
-from ensue.results.matches import Matches, as_cell, rows_of
+from ensue.results.matches import Matches
+from ensue.results.rows import as_cell, rows_of
 from ensue.why.answer import NearMiss
 from ensue.why.lifting import Constraint, Lifted, last_variables
 from ensue.why.lost_matches import COMPARED, Asked, Frontier
