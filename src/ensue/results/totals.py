@@ -41,7 +41,7 @@ from ensue.logic.check import Checked
 from ensue.logic.partition_keys import key_name
 from ensue.logic.types import Typing
 from ensue.results.gathering import values_at
-from ensue.results.matches import SHOWN, Rows, count_of
+from ensue.results.rows import SHOWN, Rows, count_of
 
 #: The times of a stream are whole numbers of these many nanoseconds, in the units of differences of times.
 _WHOLE = ("count", "sum")
