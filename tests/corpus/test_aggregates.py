@@ -18,7 +18,7 @@ import ensue
 from ensue.data.events import read_events
 from ensue.logic.check import check
 from ensue.plan.choice import choose
-from ensue.results.running_totals import RunningTotals
+from ensue.results.running_groups import RunningTotals
 
 FILE = Path(__file__).parent / "all_matches" / "aggregates.toml"
 CASES = [pytest.param(c, id=c["name"]) for c in tomllib.loads(FILE.read_text(encoding="utf-8"))["case"]]

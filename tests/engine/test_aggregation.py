@@ -16,7 +16,7 @@ from ensue.errors import QueryError
 from ensue.language.printer import print_query
 from ensue.logic.check import check
 from ensue.plan.choice import choose
-from ensue.results.running_totals import RunningTotals
+from ensue.results.running_groups import RunningTotals
 from ensue.results.totals import Totals
 
 #: Sums of these are not exact, relative to the greatest number in them.
