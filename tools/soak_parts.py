@@ -120,13 +120,13 @@ def _on_spark(cases: Sequence[Any], together: int, run: Callable[[Any, Sequence[
         spark.stop()
 
 
-def kills(seeds: range) -> Iterator[Checked]:
+def kills(disorder: str, seeds: range) -> Iterator[Checked]:
     """One kill for each seed, ten in each stream."""
     killed_ten_times = import_module("test_kill").killed_ten_times
     for seed in seeds[::10]:
         with tempfile.TemporaryDirectory() as folder:
             try:
-                killed_ten_times(Path(folder), Random(f"kill {seed}"))
+                killed_ten_times(Path(folder), Random(f"kill {seed}"), disorder)
             except AssertionError:
                 yield Checked(differed=(f"seed {seed}: {format_exc(limit=-1)}",))
             else:
@@ -165,7 +165,10 @@ def chains_of_two(seeds: range) -> Iterator[Checked]:
 
 #: The longest part comes first, so that it does not run alone at the end.
 PARTS = (
-    Part("kills", "kill -9 of a Spark stream's driver or worker", 100, kills),
+    Part("kills", "kill -9 of a Spark stream's driver or worker", 100, partial(kills, "wait")),
+    Part(
+        "commits", "the same between output and commit, of a stream that corrects itself", 100, partial(kills, "revise")
+    ),
     Part("cluster", "kill -9 of a cluster's executor, worker or driver", 100, kills_in_a_cluster),
     Part("streams", "all cases, and random queries, as Spark streams", 200, as_a_stream),
     Part("chains", "random queries over matches on Spark streams", 100, chains_of_two),
@@ -173,7 +176,7 @@ PARTS = (
     Part("laws", "examples of each test that Hypothesis drives", 1_000, laws),
     Part("queries", "random queries by both engines", 50_000, each("test_fuzz")),
     Part("words", "all that the language has learnt, run in every way", 20_000, each("test_all_words")),
-    Part("first rows", "LIMIT and ORDER BY, run in every way", 5_000, each("test_first_rows")),
+    Part("first-rows", "LIMIT and ORDER BY, run in every way", 5_000, each("test_first_rows")),
     Part("next", "the same with -> and absences in time", 20_000, each("test_fuzz", "compare_following")),
     Part("selectors", "the same with selectors at any depth", 20_000, each("test_fuzz", "compare_selecting")),
     Part("relations", "conditions that relate events", 20_000, each("test_related")),
@@ -182,25 +185,32 @@ PARTS = (
     Part("windows", "choices among what a window holds", 10_000, each("test_selectors")),
     Part("folded", "aggregates of random windows, by brute force", 10_000, each("test_window_aggregates")),
     Part(
-        "folded and chosen",
+        "folded-and-chosen",
         "the same under selectors and consumption, with marks",
         5_000,
         each("test_window_aggregates", "compare_chosen"),
     ),
+    Part("until", "windows that wait for what closes them, by brute force", 10_000, each("test_until")),
+    Part(
+        "positions",
+        "formulas over positions and sets, by all assignments",
+        2_000,
+        each("test_formulas_over_positions"),
+    ),
     Part("open", "how many windows can be open, by all short streams", 5_000, each("test_open_windows")),
     Part("counts", "the same, by exploring all counts", 20_000, each("test_open_windows", "compare_counts")),
-    Part("open by values", "the same with look-back, by runs", 5_000, each("test_open_windows", "compare_with_runs")),
+    Part("open-by-values", "the same with look-back, by runs", 5_000, each("test_open_windows", "compare_with_runs")),
     Part("expected", "events that are not as EXPECT says", 2_000, each("test_expect")),
-    Part("same windows", "whether two queries define the same", 5_000, each("test_same_windows")),
+    Part("same-windows", "whether two queries define the same", 5_000, each("test_same_windows")),
     Part("deadlines", "absences with a deadline", 10_000, each("test_deadlines_random")),
     Part("detection", "where matches end, and what took part", 20_000, each("test_detect")),
     Part("cuts", "random queries over batches, saved between them", 2_000, each("test_running_query")),
     Part("live", "live queries over events in any order", 10_000, each("live_runs")),
     Part("revised", "the same in the buckets of a Spark stream", 2_000, each("test_revised_buckets")),
     Part("buckets", "the state of a Spark stream without Spark", 2_000, each("test_buckets")),
-    Part("row patterns", "random clauses MATCH_RECOGNIZE by both engines", 10_000, each("test_random")),
-    Part("arriving rows", "the same over rows in parts: what is told holds", 10_000, each("test_arriving")),
-    Part("row buckets", "the same in the buckets of a Spark stream", 2_000, each("test_row_pattern_streams")),
+    Part("row-patterns", "random clauses MATCH_RECOGNIZE by both engines", 10_000, each("test_random")),
+    Part("arriving-rows", "the same over rows in parts: what is told holds", 10_000, each("test_arriving")),
+    Part("row-buckets", "the same in the buckets of a Spark stream", 2_000, each("test_row_pattern_streams")),
     Part("oracle", "random queries by the membership oracle", 20_000, each("test_membership")),
     Part("following", "the same with -> and absences in time", 20_000, each("test_membership", "compare_following")),
     Part("rules", "random patterns before and after rewriting", 20_000, each("test_rewriting")),

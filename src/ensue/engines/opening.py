@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 from ensue.data.budget import Budget
 from ensue.data.complex_events import ComplexEvents
 from ensue.data.events import EventStream
+from ensue.engines.closings import ClosingEngine, Closings
 from ensue.engines.deadlines import DeadlineEngine
 from ensue.engines.protocol import Engine
 from ensue.logic.check import Checked
 from ensue.plan import Plan
 from ensue.plan.choice import Choice
+from ensue.plan.closing import searched
 from ensue.plan.mode import Mode
 
 if TYPE_CHECKING:
@@ -47,8 +49,12 @@ def opened(
     from ensue.engines.automaton import AutomatonEngine  # numba is loaded where it is used
     from ensue.kernels.delivery import delivery_of
 
-    passing = passing and choice.plan.absence is None  # else the matches wait
-    engine = AutomatonEngine(choice.plan, tick, delivery_of(choice.plan, mode, budget, passing=passing), given=given)
+    waiting = choice.plan.absence is not None or choice.plan.closing is not None
+    plan = searched(choice.plan)
+    delivery = delivery_of(plan, mode, budget, passing=passing and not waiting)
+    engine = AutomatonEngine(plan, tick, delivery, given=given)
+    if choice.plan.closing is not None:
+        return ClosingEngine(engine, opened_closings(choice.plan, tick, budget))
     return engine if choice.plan.absence is None else DeadlineEngine(engine, choice.plan, tick, budget, closing=closing)
 
 
@@ -59,6 +65,12 @@ def totals_by_definition(
     from ensue.engines.reference.totals_by_definition import ReferenceTotals
 
     return ReferenceTotals(checked, stream, found, every)
+
+
+def opened_closings(plan: Plan, tick: int | None, budget: Budget) -> Closings:
+    """The layer that waits for what closes the windows of a plan, at the beginning of a stream."""
+    followers = None if plan.closing is None else plan.closing.followers
+    return Closings(plan, None if followers is None else opened_plan(followers, tick, budget), budget)
 
 
 def opened_plan(plan: Plan, tick: int | None, budget: Budget) -> Engine:

@@ -24,7 +24,7 @@ from ensue.errors import DataError, EngineError
 from ensue.language import ast
 from ensue.logic.aggregation import refuse_aggregation
 from ensue.logic.check import check
-from ensue.logic.classify import deadline_of
+from ensue.logic.classify import is_told_later_than_end
 from ensue.logic.outputs import attributes_used
 from ensue.logic.rows_of_stream import check_rows_of_stream
 from ensue.logic.wall_clock import reads_wall_clock
@@ -37,7 +37,7 @@ from ensue.spark.admission import refuse_growing_state
 from ensue.spark.batch import run_batch
 from ensue.spark.batch_from_files import run_on_files
 from ensue.spark.bucket_count import BucketCount
-from ensue.spark.chaining import check_name, is_behind_operator, is_told_later, with_event_time, with_own_watermark
+from ensue.spark.chaining import check_name, is_behind_operator, with_event_time
 from ensue.spark.choosing import chosen
 from ensue.spark.computed_keys import column_of, with_key_columns
 from ensue.spark.frames import EventFrame, Frames, as_schema, check_stream, final_after, read_frames
@@ -51,6 +51,7 @@ from ensue.spark.recipe import HASH, TIE, TIME, TYPE, WORD, Recipe, travelling_n
 from ensue.spark.revised_bucket import DOES, Disorder
 from ensue.spark.row_sorting import sorted_rows, with_sorting_columns
 from ensue.spark.session_zone import session_zone
+from ensue.spark.stream_of_matches import begun_by, of_matches
 from ensue.spark.streaming import BucketProcessor, run_late, run_streaming
 from ensue.spark.task_memory import memory_of_tasks
 from ensue.spark.type_mapping import arrow_schema, in_zone, spark_schema
@@ -103,7 +104,7 @@ def run(
     if closed and job.events.streaming:
         raise EngineError(
             "closed=True says that no event follows, and a stream goes on: leave it out. What waits for a deadline is "
-            "told when time has passed it"
+            "told when time has passed it, and a window when an event closes it"
         )
     recipe = replace(job.recipe, memory=memory_of_tasks(job.events.frame.sparkSession, memory), closed=closed)
     if not job.events.streaming:
@@ -129,7 +130,7 @@ def run(
         disorder=job.disorder,
     )
     matches = run_streaming(job.streamed, processor, job.result, name=of_stream.name)
-    return matches if is_told_later(job.result["end_time"]) else with_own_watermark(matches)
+    return of_matches(matches, *begun_by(frame), processor.begun_by)
 
 
 def _rows_of_batch(job: Job, recipe: Recipe) -> DataFrame:
@@ -197,7 +198,7 @@ class Job:
         schema = spark_schema(rows.schema)
         if not self.events.streaming:
             return schema
-        return with_event_time(schema, told_later=deadline_of(self.choice.checked.query.pattern) is not None)
+        return with_event_time(schema, told_later=is_told_later_than_end(self.choice.checked.query))
 
     @cached_property
     def recipe(self) -> Recipe:
@@ -323,10 +324,12 @@ def _by_tasks(events: EventFrame, choice: Choice, layout: Layout, mode: Mode, lo
 def _pushed_down(choice: Choice, frames: EventFrame) -> Plan | None:
     """The plan whose conditions the JVM may evaluate; None where all events matter.
 
-    With a deadline each one advances time, and EXPECT speaks of all events of a stream.
+    With a deadline each one advances time, any one may close a window, and EXPECT speaks of all events of a stream.
     """
     watched = frames.streaming and choice.watching is not None
-    return None if choice.plan is None or choice.plan.absence is not None or watched else choice.plan
+    if choice.plan is None or choice.plan.absence is not None or choice.plan.closing is not None or watched:
+        return None
+    return choice.plan
 
 
 def _travelling(
