@@ -92,7 +92,7 @@ def _totals(query: ast.Query, text: str, events: Any, options: RunOptions, readi
             table, values = defined.by_definition(stream, found)
             return Totals(table, defined.checked_item(values.__getitem__), budget, unexpected=unexpected)
         extended = look_back.extended(stream)
-        choice = replace(choice, checked=look_back.checked)
+        choice = replace(choice, checked=look_back.checked).for_totals
         found = evaluate_table(choice, extended, mode=Mode.TOTALS, **how)
         if not len(found):
             warn_of_unknown_types(query, stream)

@@ -62,7 +62,7 @@ def _item(rng: Random, known: dict[str, bool]) -> ast.Expression:
     return parse_expression(rng.choice(flat))
 
 
-def random_events(rng: Random, most: int = 10) -> pa.Table:
+def random_events(rng: Random, most: int = 8) -> pa.Table:
     """Events with NULLs, NaN and infinities, and at times with numbers whose sums have no 64 bits."""
     events = random_stream(rng, most)
     huge = chance(rng, 4)

@@ -32,22 +32,22 @@ def finished(
     All complex events of one end come together: the selector chooses among them, and LIMIT counts them.
     """
     plan = choice.plan
-    if plan is not None and plan.walks(mode):
-        return found  # the match structure itself has told which events took part
+    if plan is not None and (plan.walks(mode) or plan.lanes is not None):
+        return found  # the match structure itself has told which events took part, or the matches were folded
     judged = plan is not None and plan.judged
     budget = budget or Budget()
     if judged or mode is Mode.UNION:
         budget.check(Large.JUDGED, _COPIES * found.nbytes, len(found))
-    if plan is not None and plan.closing is not None and (judged or mode is Mode.UNION):
+    if plan is not None and plan.closing is not None and (judged or mode is not Mode.ENUMERATE):
         found = found.in_order(np.argsort(found.end, kind="stable"))  # they came as they became known
     if plan is not None and judged:
         found = _judged(found, plan, events, budget)
     if mode is Mode.TOTALS:
-        return _totals(found, choice, events)
+        return totals_of_ends(found, choice, events)
     return merged_by_end(found) if mode is Mode.UNION else found
 
 
-def _totals(found: ComplexEvents, choice: Choice, events: EventStream) -> ComplexEvents:
+def totals_of_ends(found: ComplexEvents, choice: Choice, events: EventStream) -> ComplexEvents:
     """What AGGREGATE asks of the matches of each end."""
     query = choice.checked.query
 

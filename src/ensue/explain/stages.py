@@ -121,7 +121,9 @@ def _aggregation(choice: Choice) -> list[str]:
     """How what AGGREGATE asks for is evaluated."""
     if choice.checked.query.aggregation is None:
         return []
-    return ["aggregation   matches are written out, and folded at each end"]
+    if choice.not_folded:
+        return [f"aggregation   matches are written out, and folded at each end: {choice.not_folded}"]
+    return ["aggregation   folded while events come: constant time per event, whatever the window and the matches"]
 
 
 def _closers(followers: Plan, one_event: bool) -> str:

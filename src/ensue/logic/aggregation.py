@@ -251,6 +251,11 @@ def group_columns(query: ast.Query) -> list[str]:
     return [*(k.name for k in aggregation.keys), *([BUCKET] if aggregation.every is not None else [])]
 
 
+def items_of(query: ast.Query) -> tuple[ast.Item, ...]:
+    """What is said of matches: the items of SELECT, or those of AGGREGATE."""
+    return (query.items or ()) if query.aggregation is None else query.aggregation.items
+
+
 def refuse_aggregation(query: ast.Query, text: str, why: str, hint: str) -> None:
     """Refuses AGGREGATE where each match is told by itself; raises the QueryError."""
     if query.aggregation is not None:

@@ -32,6 +32,7 @@ from ensue.plan.fingerprint import fingerprint_of
 from ensue.plan.mode import Mode
 
 if TYPE_CHECKING:
+    from ensue.plan.lanes import LanePlan
     from ensue.plan.spans import Spans
 
 
@@ -43,6 +44,7 @@ class Plan(AutomatonSpec):
     """
 
     as_built: Automaton | None = None  # where the automaton is one that one clock evaluates: what it was made of
+    lanes: LanePlan | None = None  # where all matches are aggregated and not told: what is folded over them
     spans: Spans | None = None  # where windows are found by their ends: what is folded over their events
 
     @property

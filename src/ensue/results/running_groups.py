@@ -28,7 +28,7 @@ class RunningTotals(RunningQuery):
     """Keeps the groups that are not complete. `times` is the type of the events' times.
 
     A bucket of time is complete when time has passed its end, and the deadline of an absence more; each end of
-    GROUP BY END by itself; other groups when the stream ends, with `finish`.
+    GROUP BY END by itself; other groups, and those of windows with UNTIL, when the stream ends, with `finish`.
     """
 
     def __init__(
@@ -41,12 +41,14 @@ class RunningTotals(RunningQuery):
         budget: Budget | None = None,
         closing: bool = False,
     ) -> None:
-        super().__init__(choice, tick, given=given, budget=budget, closing=closing, mode=Mode.TOTALS)
+        super().__init__(choice.for_totals, tick, given=given, budget=budget, closing=closing, mode=Mode.TOTALS)
         self._choice = replace(self._choice, checked=self._look_back.checked)
         self._grouping = Grouping(self._look_back.checked, times, tick)
         self._aggregation = _aggregation_of(choice)
         deadline = deadline_of(choice.checked.query.pattern)
         self._wait = 0 if deadline is None else Window(time=deadline.high).ticks(tick)
+        #: What closes a window may come at any time, and only then it counts.
+        self._waits_for_events = any(True for _ in ast.find(choice.checked.query.pattern, ast.Until))
         self._folded: pa.Table | None = None  # the groups that are not complete
         self._new: list[pa.Table] = []
         self._rows_in_new = 0
@@ -56,6 +58,17 @@ class RunningTotals(RunningQuery):
             self._take(found)
         passed = int(events.times[-1]) if len(events) and self._grouping.every is not None else None
         yield self._grouping.finished_or_none(self._complete(passed))
+
+    def add(self, events: EventStream) -> None:
+        """Takes events in, and tells nothing yet."""
+        for found in self._parts(events):
+            self._take(found)
+
+    def groups(self, *, closed: bool) -> pa.Table:
+        """The parts of all groups; `closed` says that no event follows."""
+        if closed:
+            self._take(self._engine.finish())
+        return self._all()
 
     def pass_time(self, time: int) -> pa.Table | None:
         self._take(self._engine.pass_time(time))
@@ -78,7 +91,7 @@ class RunningTotals(RunningQuery):
         """The time from which on `pass_time` may return rows, or takes something that waits into a group."""
         dues = [] if self._engine.next_due is None else [self._engine.next_due]
         begins = self._grouping.begins(self._all()) if self._grouping.every is not None else np.zeros(0, np.int64)
-        if len(begins) and self._wait is not None and self._grouping.every is not None:
+        if len(begins) and self._wait is not None and not self._waits_for_events and self._grouping.every is not None:
             dues.append(int(begins.min()) + self._grouping.every + self._wait)
         return min(dues, default=None)
 
@@ -109,7 +122,7 @@ class RunningTotals(RunningQuery):
             complete = self._all()
             self._folded = None
             return complete
-        if every is None or passed is None or self._wait is None:
+        if every is None or passed is None or self._wait is None or self._waits_for_events:
             return self._grouping.nothing()
         groups = self._all()
         over = self._grouping.begins(groups) <= passed - every - self._wait

@@ -93,6 +93,11 @@ class Grouping:
         parts = {name: computed[name].cast(t) if name in computed else pa.nulls(0, t) for name, t in types}
         return pa.table({**groups, **parts})
 
+    @property
+    def is_per_end(self) -> bool:
+        """Whether each end is a group of its own."""
+        return self._aggregation.per_end
+
     def nothing(self) -> pa.Table:
         """The table of parts without a row."""
         keys = {key_name(k): k.attribute for k in self._query.partition}
