@@ -1,4 +1,4 @@
-"""Aggregates over all matches: beside writing the matches out, beside a vector a start, beside DuckDB; longer windows."""
+"""Aggregates over all matches: beside writing matches out, a vector a start, and DuckDB; and in longer windows."""
 
 from __future__ import annotations
 
@@ -118,7 +118,8 @@ def beside_duckdb(events: int, window: int = 100) -> Iterator[dict[str, Any]]:
         WITH e AS (SELECT p, type, p // {window} AS b FROM s),
              a AS (SELECT p, unnest([b, b + 1]) AS b FROM e WHERE type = '{A}'),
              c AS (SELECT p, b FROM e WHERE type = '{C}'),
-             ac AS (SELECT a.p AS a, c.p AS c, a.p // {window} AS b FROM a JOIN c USING (b) WHERE a.p < c.p AND c.p - a.p < {window}),
+             ac AS (SELECT a.p AS a, c.p AS c, a.p // {window} AS b
+                    FROM a JOIN c USING (b) WHERE a.p < c.p AND c.p - a.p < {window}),
              m AS (SELECT p, unnest([b, b - 1]) AS b FROM e WHERE type = '{B}')
         SELECT count(*) FROM ac JOIN m USING (b) WHERE m.p > ac.a AND m.p < ac.c
     """

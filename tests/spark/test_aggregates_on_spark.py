@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -32,19 +31,19 @@ def table() -> pa.Table:
 
 
 @pytest.fixture(scope="module")
-def events(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DataFrame]:
+def events(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> DataFrame:
     import pyarrow.parquet as pq
 
     path = str(tmp_path_factory.mktemp("events") / "events.parquet")
     pq.write_table(table(), path)
-    yield spark.read.parquet(path)
+    return spark.read.parquet(path)
 
 
 def plain(value: Any) -> Any:
     if isinstance(value, float):
         return round(value, 6)
     if isinstance(value, timedelta):
-        return round(value.total_seconds(), 5)
+        return round(value.total_seconds(), 3)
     return value.replace(tzinfo=None) if isinstance(value, datetime) else value
 
 
