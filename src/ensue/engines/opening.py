@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ensue.data.budget import Budget
@@ -10,6 +11,7 @@ from ensue.data.complex_events import ComplexEvents
 from ensue.data.events import EventStream
 from ensue.engines.closings import ClosingEngine, Closings
 from ensue.engines.deadlines import DeadlineEngine
+from ensue.engines.pairs_apart import PairsApart
 from ensue.engines.protocol import Engine
 from ensue.logic.check import Checked
 from ensue.plan import Plan
@@ -46,6 +48,9 @@ def opened(
         from ensue.engines.reference.batches import ReferenceEngine
 
         return ReferenceEngine(choice.evaluated, tick, progress, budget)
+    if choice.plan.alternatives:
+        each = (replace(choice, plan=p) for p in choice.plan.alternatives)
+        return PairsApart([opened(c, tick, given=given, budget=budget) for c in each], choice.plan.marks)
     from ensue.engines.automaton import AutomatonEngine  # numba is loaded where it is used
     from ensue.kernels.delivery import delivery_of
 

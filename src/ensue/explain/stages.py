@@ -90,7 +90,7 @@ def _engine(choice: Choice) -> list[str]:
         slow_engine = "engine        reference: time grows with all complex events of every part"
         return [slow_engine, f"because       {choice.because}"]
     judged = " before they are judged" if plan.related else ""
-    slow = slow_moves(plan.automaton) if plan.automaton.registers and not plan.on_one_clock else []
+    slow = slow_moves(plan.automaton, plan.narrowings) if plan.automaton.registers and not plan.on_one_clock else []
     lines = [f"engine        automaton: {_time(plan, slow)}, plus the size of the matches{judged}"]
     spans = None if choice.for_rows.plan is None else choice.for_rows.plan.spans
     if spans is not None:
@@ -109,8 +109,9 @@ def _engine(choice: Choice) -> list[str]:
     if plan.absence is not None:
         absent = " or ".join(map(print_guard, plan.absence.guards))
         lines.append(f"absent        {absent}: looked for after the end of each match")
-    if plan.closing is not None and plan.closing.followers is not None:
-        lines.append(f"closed        by {_closers(plan.closing.followers, plan.closing.one_event)}")
+    for closing in (p.closing for p in (plan, *plan.alternatives) if p.closing is not None):
+        if closing.followers is not None:
+            lines.append(f"closed        by {_closers(closing.followers, closing.one_event)}")
     lines += timing_lines(choice, slow)
     if plan.decided_last:
         lines.append(f"detection     from the matches, because {plan.decided_last}")

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ensue.automata.predicates import Guard, LatestStart, Past, Predicate, Ranking, Test
+from ensue.automata.register_moves import registers_in_order
 from ensue.automata.registers import Actions
 from ensue.language import ast
 from ensue.language.printer import print_expression, print_interval
@@ -43,6 +44,7 @@ def canonical_text(plan: Plan) -> str:
             "chooses": plan.chooses,
             "judged": [list(map(print_expression, plan.related)), sorted(plan.only_judged), plan.chooses_judged],
             "absence": None if plan.absence is None else _absence(plan.absence),
+            **({"alternatives": [canonical_text(p) for p in plan.alternatives]} if plan.alternatives else {}),
             **({} if plan.closing is None else {"closing": _closing(plan.closing)}),
             **({} if plan.spans is None else {"folded": [f.text for f in plan.spans.folded], "of": plan.spans.count}),
         }
@@ -70,7 +72,14 @@ def _numbered(plan: Plan) -> dict[str, Any]:
         "marks": list(map(sorted, plan.marks)),
         "actions": list(map(_actions, plan.actions)),
         **({"rankings": list(map(_ranking, plan.rankings))} if plan.rankings else {}),
+        **_order(plan),
     }
+
+
+def _order(plan: Plan) -> dict[str, Any]:
+    """The order of the registers, where what conditions say of them has changed it."""
+    usual, ordered = (registers_in_order(plan.automaton, plan.actions, n) for n in ({}, plan.narrowings))
+    return {} if usual == ordered else {"order": ordered}
 
 
 def _guard(guard: Guard) -> list[Any]:

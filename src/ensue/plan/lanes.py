@@ -113,7 +113,7 @@ def folded_plan(plan: Plan, parts: Sequence[Part]) -> Plan:
     """
     if plan.chooses is not None or plan.chooses_judged is not None:
         raise NotFolded(f"{plan.chooses or plan.chooses_judged} chooses among the matches of an end")
-    if plan.closing is not None:
+    if plan.waits:
         raise NotFolded("what follows decides which windows are told")
     if plan.related:
         raise NotFolded("conditions are judged on whole matches")

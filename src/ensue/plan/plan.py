@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from ensue.automata.ambiguity import is_ambiguous
 from ensue.automata.build.project import HIDDEN
-from ensue.automata.formula import Formula, formula_of, kind_of
 from ensue.automata.model import Automaton, Marks
 from ensue.automata.predicates import (
     Best,
@@ -23,9 +22,12 @@ from ensue.automata.predicates import (
     predicates_of,
     rankings_of,
 )
-from ensue.automata.registers import NO_ACTIONS, Actions, Check, Holds, Register, Store, formulas_of
+from ensue.automata.registers import NO_ACTIONS, Actions, Check, Holds, Narrowed, Store, formulas_of
 from ensue.data.schema import Kind
 from ensue.language import ast
+from ensue.logic.formula import Formula, formula_of, kind_of, unit_of
+from ensue.logic.narrowing import bounded_registers, narrowed_registers
+from ensue.logic.stored_values import Register
 from ensue.logic.types import Typing
 from ensue.plan.automaton_spec import AutomatonSpec
 from ensue.plan.fingerprint import fingerprint_of
@@ -46,11 +48,19 @@ class Plan(AutomatonSpec):
     as_built: Automaton | None = None  # where the automaton is one that one clock evaluates: what it was made of
     lanes: LanePlan | None = None  # where all matches are aggregated and not told: what is folded over them
     spans: Spans | None = None  # where windows are found by their ends: what is folded over their events
+    #: Where different events close the windows of several pairs: a plan for each of these, whose windows are put
+    #: together. The automaton here finds all of them, whether they are closed or not.
+    alternatives: tuple[Plan, ...] = ()
 
     @property
     def on_one_clock(self) -> bool:
         """Whether the lists of `kernels/clock_lists.py` evaluate it: constant time an event, windows included."""
         return self.as_built is not None
+
+    @property
+    def waits(self) -> bool:
+        """Whether windows wait for what closes them, so that they do not become known in the order of their ends."""
+        return self.closing is not None or bool(self.alternatives)
 
     @property
     def with_registers(self) -> Plan:
@@ -108,12 +118,30 @@ class Plan(AutomatonSpec):
     def formulas(self) -> dict[Holds, Formula]:
         """The conditions over several registers, as instructions."""
         found = dict.fromkeys(f for actions in self.actions for f in formulas_of(actions))
-        return {f: formula_of(f, self._stored, self.schema) for f in found}
+        return {f: formula_of(f.condition, self._stored, self.schema, self.computed_unit) for f in found}
+
+    @cached_property
+    def computed_unit(self) -> str:
+        """The unit of the times that formulas compute with: all of them are whole numbers in it."""
+        found = [
+            formula_of(f.condition, self._stored, self.schema) for actions in self.actions for f in formulas_of(actions)
+        ]
+        loaded = [e for f in found for e in (*(self._stored[r] for r in f.registers), *f.terms)]
+        return unit_of(loaded, self.schema)
 
     @property
     def _stored(self) -> dict[Register, ast.Expression]:
         """The values that registers hold, except times."""
         return {a.register: a.value for actions in self.actions for a in actions if isinstance(a, Store) and a.value}
+
+    @cached_property
+    def narrowings(self) -> dict[Holds, list[Narrowed]]:
+        """For each formula the registers of which it says where they must be, at most, for it to be TRUE."""
+        found = {}
+        for f, formula in self.formulas.items():
+            ends = bounded_registers(formula)
+            found[f] = [Narrowed(r, f, r in ends) for r in sorted(narrowed_registers(formula))]
+        return found
 
     @cached_property
     def computed(self) -> dict[Register, Kind]:
@@ -164,6 +192,8 @@ class Plan(AutomatonSpec):
         """
         if self.closing is not None and self.closing.consumes:
             return "CONSUME BY takes windows away once others are closed"
+        if self.alternatives:
+            return "a window that several pairs have is told once"
         if self.chooses is not None:
             return f"{self.chooses} chooses among the matches of an end"
         if self.related:

@@ -36,12 +36,13 @@ from ensue.automata.build.tracking import Watcher
 from ensue.automata.liveness import pruned, uses_of
 from ensue.automata.model import Automaton, TooLarge
 from ensue.automata.predicates import rankings_of
-from ensue.automata.registers import Register, fresh
+from ensue.automata.registers import fresh
 from ensue.language import ast
 from ensue.language.position_logic import FromTo
 from ensue.language.printer import print_pattern
 from ensue.logic.comparisons import chains
 from ensue.logic.scope import captured, free, is_atom, joined, nullable, singles
+from ensue.logic.stored_values import Register
 
 __all__ = ["Unsupported", "apart", "build"]
 
@@ -92,8 +93,6 @@ def _construct(p: ast.Pattern) -> Automaton:
             return unless.construct(p, build(p.body), _absent(p.absent))
         case ast.NotBefore():
             raise Unsupported(p, "an absence with a deadline before a pattern")
-        case ast.Until():
-            raise Unsupported(p, "windows that other events close than those of another pair")
         case ast.Project():
             return project.construct(build(p.body), frozenset(p.variables))
         case ast.Within(window=ast.EventCount(count=count)):
