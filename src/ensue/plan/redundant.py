@@ -70,7 +70,8 @@ def _of_alternatives(alternatives: list[ast.Pattern]) -> Iterator[Problem]:
 
 def _automaton(p: ast.Pattern) -> Automaton | None:
     """The automaton of an alternative, if all that it asks is of single events and it is small."""
-    if free(p):
+    decided_outside = ast.Until | ast.NotAfter | ast.NotBefore
+    if free(p) or any(isinstance(q, decided_outside) for q in ast.walk(p)):
         return None
     try:
         made = pruned(build(rewrite_pattern(p)))
