@@ -20,7 +20,7 @@ KEYWORDS = frozenset(
 #: Words that are keywords only in their place, and elsewhere names.
 WORDS_IN_PLACE = frozenset(
     """CASE WHEN THEN ELSE END CAST TRY_CAST EXTRACT AT ILIKE RLIKE RUNNING SPAN AFTER WINDOW TO EXISTS FORALL
-    SET DISTINCT ORDER PER ASC DESC NULLS EXPECT""".split()
+    SET DISTINCT ORDER PER ASC DESC NULLS EXPECT MATCHES""".split()
 )
 
 _CASE = "CASE WHEN x.v > 1 THEN 'a' ELSE 'b' END"

@@ -72,6 +72,8 @@ class Typing:
                 return _LITERALS[e.type]
             case ast.DurationLiteral():
                 return ValueType(Kind.DURATION, pa.duration(_coarsest(e)))
+            case ast.InRegister():
+                return _LITERALS[e.type]
             case ast.Name():
                 return self._attribute(e, e.name, None)
             case ast.Attribute() | ast.LastOf():
