@@ -79,6 +79,17 @@ def formula_of(condition: Holds, stored: Mapping[Register, ast.Expression], sche
     return compiler.made
 
 
+def computed(
+    e: ast.Expression, stored: Mapping[Register, ast.Expression], schema: Schema | None, *, as_float: bool
+) -> Formula:
+    """Compiles a value that need be no condition; `as_float` makes a float of a whole number."""
+    compiler = _Compiler(stored, Typing(schema))
+    placed = compiler.place(e)
+    if as_float:
+        compiler.as_float(placed)
+    return compiler.made
+
+
 _T = TypeVar("_T")
 _Placed = tuple[int, Kind]  # the place and the kind of a value; times are whole numbers of nanoseconds
 _ARITHMETIC = {"+": Op.ADD, "-": Op.SUBTRACT, "*": Op.MULTIPLY, "%": Op.REMAINDER}
@@ -110,7 +121,7 @@ class _Compiler:
             case ast.Binary(operator="*" | "/") if self._is_part_of_duration(e):
                 raise NoInstruction(e, "fractions of durations")
             case ast.Binary(operator="/"):
-                left, right = (self._as_float(self._number(side)) for side in (e.left, e.right))
+                left, right = (self.as_float(self._number(side)) for side in (e.left, e.right))
                 return self._add(Op.DIVIDE, left, right), Kind.FLOAT
             case ast.Binary() if e.operator in _ARITHMETIC:
                 return self._paired(_ARITHMETIC[e.operator], self._number(e.left), self._number(e.right))
@@ -135,7 +146,7 @@ class _Compiler:
                 whole = found[1] is Kind.INTEGER
                 return found if whole else (self._add(_ROUNDING[e.function], found), Kind.FLOAT)
             case ast.Call(function="sqrt", arguments=(argument,)):
-                return self._add(Op.ROOT, self._as_float(self._number(argument))), Kind.FLOAT
+                return self._add(Op.ROOT, self.as_float(self._number(argument))), Kind.FLOAT
         raise NoInstruction(e, _name_of(e))
 
     def _is_part_of_duration(self, e: ast.Binary) -> bool:
@@ -174,10 +185,10 @@ class _Compiler:
     def _paired(self, op: Op, *operands: _Placed) -> _Placed:
         """Adds an operation on numbers: the one on floats, if an operand is a float."""
         if any(kind is Kind.FLOAT for _, kind in operands):
-            return self._add(Op(op + 1), *(self._as_float(o) for o in operands)), Kind.FLOAT
+            return self._add(Op(op + 1), *(self.as_float(o) for o in operands)), Kind.FLOAT
         return self._add(op, *operands), Kind.INTEGER
 
-    def _as_float(self, operand: _Placed) -> _Placed:
+    def as_float(self, operand: _Placed) -> _Placed:
         return operand if operand[1] is Kind.FLOAT else (self._add(Op.TO_FLOAT, operand), Kind.FLOAT)
 
     def _compared(self, e: ast.Expression, operator: str, left: _Placed, right: _Placed) -> _Placed:

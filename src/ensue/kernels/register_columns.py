@@ -71,7 +71,7 @@ class RegisterColumns:
             for c in self._checks
         ]
         stored = [times if s.value is None else values[s.register][s.value] for s in self._stores]
-        terms = [self._as_computed(_evaluated(e, table), kind) for e, kind in self._terms.items()]
+        terms = [as_computed(_evaluated(e, table), kind, self.texts) for e, kind in self._terms.items()]
         columns = ([least for least, _ in ranges], [greatest for _, greatest in ranges], stored, terms)
         return Columns(*(np.array(part, dtype=np.int64).reshape(len(part), len(table)) for part in columns))
 
@@ -84,7 +84,7 @@ class RegisterColumns:
             kind = self._computed[register]
             if kind is Kind.STRING:
                 self.textual.add(register)
-            return {e: self._as_computed(array, kind) for e, array in arrays.items()}
+            return {e: as_computed(array, kind, self.texts) for e, array in arrays.items()}
         return dict(zip(arrays, self._as_integers(register, list(arrays.values())), strict=True))
 
     def _as_integers(self, register: Register, arrays: list[pa.Array]) -> list[Integers]:
@@ -100,19 +100,18 @@ class RegisterColumns:
             convert = _of_integers
         return [_or_null(a, convert) for a in arrays]
 
-    def _as_computed(self, array: pa.Array, kind: Kind) -> Integers:
-        """What instructions compute with: times in nanoseconds, and of floats NaN too."""
-        match kind:
-            case Kind.STRING:
-                convert: Callable[[pa.Array], Integers] = self._numbers_of_texts
-            case Kind.FLOAT:
-                convert = _of_all_floats
-            case _:
-                convert = _in_nanoseconds
-        return _or_null(array, convert)
-
     def _numbers_of_texts(self, array: pa.Array) -> Integers:
         return numbered_texts(array, self.texts)
+
+
+def as_computed(array: pa.Array, kind: Kind, texts: TextNumbers) -> Integers:
+    """What instructions compute with: times in nanoseconds, numbers of texts, and of floats NaN too."""
+    match kind:
+        case Kind.STRING:
+            return _or_null(array, lambda column: numbered_texts(column, texts))
+        case Kind.FLOAT:
+            return _or_null(array, _of_all_floats)
+    return _or_null(array, _in_nanoseconds)
 
 
 def _evaluated(e: ast.Expression, table: pa.Table) -> pa.Array:
@@ -158,7 +157,11 @@ def _floats(array: pa.Array) -> npt.NDArray[np.float64]:
 
 def _of_all_floats(array: pa.Array) -> Integers:
     """As `_of_floats`, with NaN above all others."""
-    floats = _floats(array)
+    return floats_as_integers(_floats(array))
+
+
+def floats_as_integers(floats: npt.NDArray[np.float64]) -> Integers:
+    """The bits of floats, so turned that their order is that of integers, with NaN above all others."""
     bits = np.where(np.isnan(floats), np.nan, floats).view(np.int64)
     return np.where(bits < 0, bits ^ _GREATEST, bits)
 
@@ -232,6 +235,12 @@ def longest_ticks(interval: ast.Interval, tick: int | None) -> int | None:
     """The most steps that the interval allows; None where it has no upper bound."""
     assert tick is not None, "a query that compares times runs over a stream whose unit is known"
     return _ticks(interval.high, tick, shortest=False)
+
+
+def shortest_ticks(interval: ast.Interval, tick: int | None) -> int:
+    """The fewest steps that the interval allows."""
+    assert tick is not None, "a query that compares times runs over a stream whose unit is known"
+    return min(_ticks(interval.low, tick, shortest=True) or 0, _GREATEST)
 
 
 def _ticks(bound: ast.Bound | None, tick: int, *, shortest: bool) -> int | None:

@@ -15,10 +15,10 @@ from ensue.logic.own_automata import (
     OwnAutomaton,
     OwnCall,
     Written,
+    automata_of,
     fields_in,
     is_of_step,
     over_step,
-    own_automaton_of,
 )
 from ensue.logic.own_functions import accepts
 from ensue.logic.types import Typing
@@ -36,10 +36,8 @@ _NUMBERS = (Kind.BOOLEAN, Kind.INTEGER, Kind.FLOAT)
 
 def check_automata(query: ast.Query, schema: Schema | None) -> None:
     """Raises a QueryError, which shows the fence or transfer, for the first one that has problems."""
-    for node in ast.find(query.pattern, ast.Matches):
-        own = own_automaton_of(node)
-        if own is not None:
-            _check(own, schema)
+    for own in automata_of(query):
+        _check(own, schema)
 
 
 def register_problems(query: ast.Query) -> Iterator[Problem]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ensue.data.schema import ValueType
 from ensue.errors import Span
 from ensue.language import ast
-from ensue.logic.own_automata import Field, own_automaton_of
+from ensue.logic.own_automata import Field, automata_of, own_automaton_of
 from ensue.logic.partition_keys import attributes_of
 from ensue.logic.paths import field_names
 from ensue.logic.scope import attribute_variables, bindings
@@ -82,10 +82,7 @@ def attributes_used(query: ast.Query) -> frozenset[str] | None:
         used |= {n.name for n in ast.find(e, ast.Attribute)}
     for e in conditions:
         used |= {n.name for n in ast.walk(e) if isinstance(n, ast.Name | ast.LastOf)}
-    for node in ast.find(query.pattern, ast.Matches):
-        own = own_automaton_of(node)
-        used |= frozenset() if own is None else own.attributes
-    return frozenset(used)
+    return frozenset(used).union(*(own.attributes for own in automata_of(query)))
 
 
 def attributes_shown(columns: tuple[Output, ...], query: ast.Query) -> frozenset[str] | None:

@@ -198,6 +198,12 @@ def own_automaton_of(node: ast.Matches) -> OwnAutomaton | None:
     return node.own if isinstance(node.own, OwnAutomaton) else None
 
 
+def automata_of(query: ast.Query) -> tuple[OwnAutomaton, ...]:
+    """The automata that a query names, each once."""
+    named = (own_automaton_of(node) for node in ast.find(query.pattern, ast.Matches))
+    return tuple(dict.fromkeys(own for own in named if own is not None))
+
+
 def fields_in(e: ast.Expression, fields: Collection[str]) -> frozenset[str]:
     """The fields of the register that an expression reads."""
     return frozenset(n.name for n in ast.find(e, ast.Name) if n.name in fields)
