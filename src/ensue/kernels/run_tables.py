@@ -20,7 +20,7 @@ _FAR = int(np.iinfo(np.int64).max)
 def machine_of(plan: RunsPlan, tick: int | None) -> Machine:
     """The arcs, rules and formulas; `tick` is the nanoseconds of one step of the events' times."""
     number = {name: n for n, name in enumerate(plan.own.fields)}
-    made = formulas.table(plan.formulas, list(plan.terms), number) if plan.formulas else None
+    made = formulas.table(plan.formulas, list(plan.terms), number)
     return Machine(_arcs(plan, tick), _rules(plan, tick), made)
 
 

@@ -74,7 +74,7 @@ class Machine(NamedTuple):
 
     arcs: Arcs
     rules: RunRules
-    formulas: Formulas | None
+    formulas: Formulas
 
 
 class Steps(NamedTuple):
@@ -229,18 +229,17 @@ def _write(machine: Any, steps: Any, memory: Any, progress: Any, at: Any, call: 
     for i in range(part[WRITES], after[WRITES]):
         write = arcs.write[i]
         if write[BY_FORMULA] >= 0:
-            if formulas is not None:
-                f = write[BY_FORMULA]
-                compute(formulas, f, memory.register, row, steps.terms, k)
-                last = formulas.first[f + 1] - formulas.first[f] - 1
-                if formulas.is_null[last]:
-                    found = np.int64(NULL)
-                elif write[OF_FLOATS]:
-                    found = number_of(formulas.place_float[last])
-                else:
-                    found = formulas.place[last]
-                    progress[BEYOND] |= found <= UNSET
-                memory.register[new, write[TO]] = found
+            f = write[BY_FORMULA]
+            compute(formulas, f, memory.register, row, steps.terms, k)
+            last = formulas.first[f + 1] - formulas.first[f] - 1
+            if formulas.is_null[last]:
+                found = np.int64(NULL)
+            elif write[OF_FLOATS]:
+                found = number_of(formulas.place_float[last])
+            else:
+                found = formulas.place[last]
+                progress[BEYOND] |= found <= UNSET
+            memory.register[new, write[TO]] = found
         elif call is not None:
             progress[AT_STEP], progress[AT_ARC] = k, a
             memory.register[new, write[TO]] = call(
