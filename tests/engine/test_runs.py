@@ -8,19 +8,12 @@ from typing import Any
 import amounts
 import pyarrow as pa
 import pytest
-from random_automata import random_automaton, random_events, random_query
+from random_automata import random_automaton, random_events, random_query, table_of
 
 import ensue
 from ensue.data.events import EventStream, read_events
 from ensue.pipeline import prepare
 from ensue.results.running_query import RunningQuery
-
-_SCHEMA = pa.schema([("time", pa.int64()), ("type", pa.string()), ("k", pa.string()), ("v", pa.int64()), ("w", pa.float64())])
-
-
-def table(events: list[dict[str, Any]]) -> pa.Table:
-    return pa.Table.from_pylist(events, _SCHEMA)
-
 
 def rows(found: ensue.Matches) -> list[str]:
     return sorted(map(str, found))
@@ -41,5 +34,5 @@ def test_random_automata(seeds: range) -> None:
     for seed in seeds:
         rng = Random(seed)
         query = ensue.query(random_query(rng), m=random_automaton(rng))
-        found += compared(query, table(random_events(rng, 14)))
+        found += compared(query, table_of(random_events(rng, 14)))
     assert found > amounts.most(seeds, 1)

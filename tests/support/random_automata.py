@@ -5,9 +5,14 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
+import pyarrow as pa
+
 import ensue
 from ensue.language import ast
 
+_SCHEMA = pa.schema(
+    [("time", pa.int64()), ("type", pa.string()), ("k", pa.string()), ("v", pa.int64()), ("w", pa.float64())]
+)
 _ON_EVENT = ("v > 1", "v <= 2", "w < 0.5", "type = 'A'", "type <> 'B'", "v IS NULL", "v > PREV(v)", "TRUE")
 _ON_STEP = ("sum(v) > 2", "count(*) > 1", "any(type = 'A')", "every(v < 3)", "max(w) < 0.5", "min(v) IS NOT NULL")
 _ON_REGISTER = ("z < 3", "z >= 1", "f < 1.0", "f IS NULL", "b", "z = 1 OR f > 0.2")
@@ -70,6 +75,11 @@ def random_query(rng: Random, items: str | None = None) -> str:
     text += rng.choice(["", "", " WITHIN 3 s", " WITHIN 4 EVENTS"])
     text += rng.choice(["", " PARTITION BY k"])
     return text + rng.choice(["", "", "", " CONSUME BY PARTITION"])
+
+
+def table_of(events: list[dict[str, Any]]) -> pa.Table:
+    """The events with the types of their columns."""
+    return pa.Table.from_pylist(events, _SCHEMA)
 
 
 def random_events(rng: Random, count: int) -> list[dict[str, Any]]:

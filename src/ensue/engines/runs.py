@@ -93,7 +93,9 @@ class RunsEngine:
         first = steps.positions[steps.begin[k]] if len(steps.begin) else steps.base + k
         time = events.time_column[int(first) - self._position]
         where = f"{own.states[arc.source]} -> {own.states[arc.target]}"
-        message = f"in the automaton '{own.name}', {where}: a function raised {type(error).__name__}: {error}"
+        called = [*arc.calls, *(w.call for w in arc.writes if w.call is not None)]
+        names = " or ".join(dict.fromkeys(str(self._plan.calls[c][0]) for c in called))
+        message = f"in the automaton '{own.name}', {where}: {names} raised {type(error).__name__}: {error}"
         return EngineError(f"{message}, at the time {time}")
 
     def _found(self) -> ComplexEvents:

@@ -9,7 +9,7 @@ from ensue.plan.runs_plan import RunsPlan
 
 def run_lines(plan: RunsPlan) -> list[str]:
     """How the engine evaluates it."""
-    alone, related = len(plan.conditions), sum(bool(a.formulas or a.calls) for a in plan.arcs)
+    alone, related = len(plan.conditions), sum(bool(a.checks or a.formulas or a.calls) for a in plan.arcs)
     lines = ["engine        automaton: time per event linear in its open runs, plus the size of the matches"]
     lines.append(f"fences        {alone} on events alone, over columns; {related} arcs ask for the register")
     if plan.calls:

@@ -8,12 +8,31 @@ import numpy as np
 
 from ensue.kernels import formulas
 from ensue.kernels.register_columns import floats_as_integers, longest_ticks, shortest_ticks
-from ensue.kernels.runs import WRITE_COLUMNS, Arcs, Machine, RunRules
+from ensue.kernels.runs import (
+    AT_LEAST,
+    AT_MOST,
+    BY_ADDING,
+    BY_CALL,
+    BY_FORMULA,
+    CHECK_COLUMNS,
+    EQUAL,
+    LESS,
+    MORE,
+    OF_CONSTANT,
+    OF_TERM,
+    PARTS,
+    UNEQUAL,
+    WRITE_COLUMNS,
+    Arcs,
+    Machine,
+    RunRules,
+)
 from ensue.kernels.value_trees import NULL
 from ensue.language import ast
 from ensue.logic.own_automata import Field
-from ensue.plan.runs_plan import RunsPlan
+from ensue.plan.runs_plan import RunsPlan, Write
 
+_OPERATORS = {"=": EQUAL, "<>": UNEQUAL, "<": LESS, "<=": AT_MOST, ">": MORE, ">=": AT_LEAST}
 _FAR = int(np.iinfo(np.int64).max)
 
 
@@ -31,28 +50,34 @@ def first_register(plan: RunsPlan) -> list[int]:
 
 def _number_of(field: Field) -> int:
     """The whole number that stands for the first value of a field."""
-    if field.initial is None:
+    return _number(field.initial, field.type is ast.LiteralType.FLOAT)
+
+
+def _number(value: bool | int | float | str | None, is_float: bool) -> int:
+    if value is None:
         return NULL
-    if field.type is not ast.LiteralType.FLOAT:
-        return int(field.initial)
-    (number,) = floats_as_integers(np.array([field.initial], dtype=np.float64))
+    if not is_float:
+        return int(value)
+    (number,) = floats_as_integers(np.array([value], dtype=np.float64) + 0.0)
     return int(number)
 
 
 def _arcs(plan: RunsPlan, tick: int | None) -> Arcs:
     states, finals = len(plan.own.states), set(plan.finals)
-    arcs = plan.arcs
+    arcs, terms = plan.arcs, list(plan.terms)
     floats = [f.type is ast.LiteralType.FLOAT for f in plan.own.shape.fields]
-    parts, formula, call, since, write, reset = [[0] * 5], [], [], [], [], []
+    parts: list[list[int]] = [[0] * PARTS]
+    check, since, write = [], [], []
     for a in arcs:
-        formula += a.formulas
-        call += a.calls
+        for c in a.checks:
+            term = -1 if c.term is None else terms.index(c.term)
+            check.append((c.field, _OPERATORS[c.operator], term, _number(c.constant, floats[c.field]), floats[c.field]))
         for clock, interval in a.since:
             most = longest_ticks(interval, tick)
             since.append((clock, shortest_ticks(interval, tick), _FAR if most is None else min(most, _FAR)))
-        write += [(w.field, w.formula, w.call, floats[w.field]) for w in a.writes]
-        reset += a.resets
-        parts.append([len(formula), len(call), len(since), len(write), len(reset)])
+        write += [_written(w, terms, floats[w.field]) for w in a.writes]
+        lengths = (len(a.checks), len(a.formulas), len(a.calls), len(a.since), len(a.writes), len(a.resets))
+        parts.append([before + more for before, more in zip(parts[-1], lengths, strict=True)])
     sources = [a.source for a in arcs]
     return Arcs(
         _numbers([sum(s < q for s in sources) for q in range(states + 1)]),
@@ -60,14 +85,28 @@ def _arcs(plan: RunsPlan, tick: int | None) -> Arcs:
         _numbers([a.target for a in arcs]),
         _numbers([a.mark for a in arcs]),
         np.array([a.target in finals for a in arcs], dtype=np.bool_),
-        _table(parts, 5),
-        _numbers(formula),
-        _numbers(call),
-        np.array(since, dtype=np.int64).reshape(-1, 3),
+        np.array(parts, dtype=np.int32),
+        _table(check, CHECK_COLUMNS),
+        _numbers([f for a in arcs for f in a.formulas]),
+        _numbers([c for a in arcs for c in a.calls]),
+        _table(since, 3),
         _table(write, WRITE_COLUMNS),
-        _numbers(reset),
+        _numbers([r for a in arcs for r in a.resets]),
         _numbers(plan.starts),
     )
+
+
+def _written(w: Write, terms: list[ast.Expression], is_float: bool) -> tuple[int, ...]:
+    """What an arc stores, as a row of numbers."""
+    if w.call is not None:
+        return w.field, BY_CALL, w.call, 0, is_float
+    if w.formula is not None:
+        return w.field, BY_FORMULA, w.formula, 0, is_float
+    if w.term is not None:
+        return w.field, OF_TERM, terms.index(w.term), 0, is_float
+    if w.added_to is not None:
+        return w.field, BY_ADDING, w.added_to, _number(w.constant, False), is_float
+    return w.field, OF_CONSTANT, 0, _number(w.constant, is_float), is_float
 
 
 def _rules(plan: RunsPlan, tick: int | None) -> RunRules:
@@ -92,4 +131,4 @@ def _numbers(values: Sequence[int]) -> np.ndarray:
 
 
 def _table(rows: Sequence[Sequence[int]], width: int) -> np.ndarray:
-    return np.array(rows, dtype=np.int32).reshape(-1, width)
+    return np.array(rows, dtype=np.int64).reshape(-1, width)

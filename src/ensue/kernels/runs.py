@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ensue.kernels.formulas import Formulas, compute, float_of, holds
+from ensue.kernels.formulas import Formulas, compute
 from ensue.kernels.jit import evaluator, inlined, inner, kernel
 from ensue.kernels.value_trees import NULL, UNSET
 
@@ -32,9 +32,13 @@ NOTHING = -1
 #: The row with the register that runs begin with.
 INITIAL = 0
 #: What `part` holds of each arc: where these begin.
-FORMULAS, CALLS, SINCE, WRITES, RESETS, PARTS = range(6)
-#: Of a write: the place, the formula or the function, and whether it gives a float.
-TO, BY_FORMULA, BY_CALL, OF_FLOATS, WRITE_COLUMNS = range(5)
+CHECKS, FORMULAS, CALLS, SINCE, WRITES, RESETS, PARTS = range(7)
+#: Of a check: the place, the operator, the row of terms or none, else the constant, and whether floats are compared.
+OF, OPERATOR, TERM, CONSTANT, OF_FLOATS, CHECK_COLUMNS = range(6)
+EQUAL, UNEQUAL, LESS, AT_MOST, MORE, AT_LEAST = range(6)
+#: Of a write: the place, what is done, its number or the place that it reads, the constant, and whether it is a float.
+TO, HOW, BY, ADDED, A_FLOAT, WRITE_COLUMNS = range(6)
+BY_FORMULA, BY_CALL, OF_CONSTANT, OF_TERM, BY_ADDING = range(5)
 _GREATEST = np.iinfo(np.int64).max
 
 
@@ -47,10 +51,11 @@ class Arcs(NamedTuple):
     mark: Any  # int32[arcs]
     accepts: Any  # bool[arcs]: whether the target is an accepting state
     part: Any  # int32[arcs + 1, PARTS]
+    check: Any  # int64[., CHECK_COLUMNS]
     formula: Any  # int32
     call: Any  # int32
     since: Any  # int64[., 3]: a clock, and the least and the most time since its reset
-    write: Any  # int32[., WRITE_COLUMNS]
+    write: Any  # int64[., WRITE_COLUMNS]
     reset: Any  # int32
     starts: Any  # int32: the states in which runs start
 
@@ -171,8 +176,14 @@ def _fires(machine: Any, steps: Any, memory: Any, progress: Any, at: Any, call: 
         passed = steps.times[k] - reset
         if reset == NULL or passed < arcs.since[i, 1] or passed > arcs.since[i, 2]:
             return False
+    for i in range(part[CHECKS], after[CHECKS]):
+        if not _passes(arcs.check[i], memory.register[row, arcs.check[i, OF]], steps.terms, k):
+            return False
     for i in range(part[FORMULAS], after[FORMULAS]):
-        if not holds(machine.formulas, arcs.formula[i], memory.register, row, steps.terms, k, False):
+        f, formulas = arcs.formula[i], machine.formulas
+        compute(formulas, f, memory.register, row, steps.terms, k)
+        last = formulas.first[f + 1] - formulas.first[f] - 1
+        if formulas.is_null[last] or formulas.place[last] == 0:
             return False
     if call is not None:
         for i in range(part[CALLS], after[CALLS]):
@@ -183,6 +194,35 @@ def _fires(machine: Any, steps: Any, memory: Any, progress: Any, at: Any, call: 
 
 
 @inlined
+def _passes(check: Any, held: int, terms: Any, k: int) -> bool:
+    """Whether a comparison of a field holds; no comparison with NULL does."""
+    other = check[CONSTANT] if check[TERM] < 0 else terms[check[TERM], k]
+    if held == NULL or other == NULL:
+        return False
+    if check[OF_FLOATS]:
+        return _compared(check[OPERATOR], _float_of(held), _float_of(other))
+    return _compared(check[OPERATOR], held, other)
+
+
+@inlined
+def _float_of(number: int) -> float:
+    return float(np.int64(number if number >= 0 else number ^ _GREATEST).view(np.float64))
+
+
+@inlined
+def _compared(operator: int, x: Any, y: Any) -> bool:
+    if operator == EQUAL:
+        return bool(x == y)
+    if operator == UNEQUAL:
+        return bool(x != y)
+    if operator == LESS:
+        return bool(x < y)
+    if operator == AT_MOST:
+        return bool(x <= y)
+    return bool(x > y) if operator == MORE else bool(x >= y)
+
+
+@inlined
 def _events_of(steps: Any, k: int) -> Any:
     """Where the events of a step are among the columns."""
     if len(steps.begin):
@@ -190,7 +230,7 @@ def _events_of(steps: Any, k: int) -> Any:
     return np.int64(k), np.int64(k + 1)
 
 
-@inner
+@inlined
 def _follow(machine: Any, steps: Any, memory: Any, progress: Any, at: Any, call: Any, columns: Any) -> None:
     """The run after an arc, if no other has become the same; and its match, if it has one."""
     arcs, rules, run = machine.arcs, machine.rules, memory.run
@@ -220,31 +260,38 @@ def _follow(machine: Any, steps: Any, memory: Any, progress: Any, at: Any, call:
         _report(rules, memory, progress, new, end)
 
 
-@inner
+@inlined
 def _write(machine: Any, steps: Any, memory: Any, progress: Any, at: Any, call: Any, columns: Any) -> None:
     """The transfer of an arc: every value is of the register before it."""
     arcs, formulas = machine.arcs, machine.formulas
     row, new, k, a = at
     part, after = arcs.part[a], arcs.part[a + 1]
     for i in range(part[WRITES], after[WRITES]):
-        write = arcs.write[i]
-        if write[BY_FORMULA] >= 0:
-            f = write[BY_FORMULA]
+        write, found = arcs.write[i], np.int64(NULL)
+        how = write[HOW]
+        if how == OF_CONSTANT:
+            found = write[ADDED]
+        elif how == OF_TERM:
+            found = steps.terms[write[BY], k]
+        elif how == BY_ADDING:
+            held, added = memory.register[row, write[BY]], write[ADDED]
+            beyond = held > _GREATEST - added if added > 0 else held < NULL - added
+            if held != NULL and not beyond:
+                found = held + added
+                progress[BEYOND] |= found <= UNSET
+        elif how == BY_FORMULA:
+            f = write[BY]
             compute(formulas, f, memory.register, row, steps.terms, k)
             last = formulas.first[f + 1] - formulas.first[f] - 1
-            if formulas.is_null[last]:
-                found = np.int64(NULL)
-            elif write[OF_FLOATS]:
+            if not formulas.is_null[last] and write[A_FLOAT]:
                 found = number_of(formulas.place_float[last])
-            else:
+            elif not formulas.is_null[last]:
                 found = formulas.place[last]
                 progress[BEYOND] |= found <= UNSET
-            memory.register[new, write[TO]] = found
         elif call is not None:
             progress[AT_STEP], progress[AT_ARC] = k, a
-            memory.register[new, write[TO]] = call(
-                write[BY_CALL], columns, _events_of(steps, k), k, memory.register, row
-            )
+            found = call(write[BY], columns, _events_of(steps, k), k, memory.register, row)
+        memory.register[new, write[TO]] = found
     for i in range(part[RESETS], after[RESETS]):
         memory.register[new, arcs.reset[i]] = steps.times[k]
 
@@ -279,7 +326,7 @@ def _mark(steps: Any, memory: Any, progress: Any, k: int, mark: int, new: int) -
         run[new, HASH] = _mixed(_mixed(run[new, HASH], position), mark)
 
 
-@inner
+@inlined
 def _is_new(memory: Any, progress: Any, new: int) -> bool:
     """Whether no run of the new list is the same; if so, later ones are compared with it."""
     run, group = memory.run, progress[GROUP]
@@ -322,7 +369,7 @@ def _same_marks(node: Any, a: int, b: int) -> bool:
     return True
 
 
-@inner
+@inlined
 def _report(rules: Any, memory: Any, progress: Any, row: int, end: int) -> None:
     """Notes the match of a run, unless another run has the same."""
     match, run, found = memory.match, memory.run, progress[FOUND]

@@ -144,7 +144,8 @@ def _check_call(own: OwnAutomaton, arc: Arc, call: OwnCall, known: Schema | None
     for name in call.uses if known is not None else ():
         assert known is not None
         if name not in known.attributes or name in own.fields:
-            hint = did_you_mean(name, known.attributes) or f"the attributes are {listed(known.attributes)}"
+            attributes = [a for a in known.attributes if a not in own.fields]
+            hint = did_you_mean(name, attributes) or f"the attributes are {listed(attributes)}"
             wrong = f"uses= names '{name}', which is no attribute: {hint}"
         elif call.compiled and known.attributes[name].kind not in _NUMBERS:
             type_ = known.attributes[name]

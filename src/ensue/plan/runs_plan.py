@@ -17,7 +17,8 @@ from ensue.automata.registers import Holds, stored_in
 from ensue.data.schema import Kind, Schema
 from ensue.language import ast
 from ensue.logic.check import Checked
-from ensue.logic.classify import conjuncts_of, conjunction
+from ensue.logic.check_automata import FIELD_TYPES
+from ensue.logic.classify import conjuncts_of
 from ensue.logic.outputs import projected
 from ensue.logic.own_automata import Arc, OwnAutomaton, OwnCall, Value, fields_in, over_step, own_automaton_of
 from ensue.logic.types import Typing
@@ -25,16 +26,28 @@ from ensue.logic.window import Window, peel_windows
 from ensue.plan.capacity import MAX_MARKS, MAX_PREDICATES
 
 Marks = frozenset[str]
-_FLOATS = (ast.LiteralType.FLOAT,)
+
+
+@dataclass(frozen=True)
+class RegisterCheck:
+    """A comparison of a field with a value of the event, or with a constant: most fences need no more."""
+
+    field: int
+    operator: str
+    term: ast.Expression | None = None
+    constant: bool | int | float | str | None = None
 
 
 @dataclass(frozen=True)
 class Write:
-    """What an arc stores in a field: the value of a formula, or that of a Python function."""
+    """What an arc stores in a field: what one of these gives, a constant added to a field, or a constant."""
 
     field: int
-    formula: int = -1
-    call: int = -1
+    formula: int | None = None
+    call: int | None = None
+    term: ast.Expression | None = None  # a value of the event
+    added_to: int | None = None  # the field that the constant is added to
+    constant: bool | int | float | str | None = None
 
 
 @dataclass(frozen=True)
@@ -44,6 +57,7 @@ class PlannedArc:
     source: int
     target: int
     asked: tuple[int, ...]
+    checks: tuple[RegisterCheck, ...]
     formulas: tuple[int, ...]
     calls: tuple[int, ...]
     since: tuple[tuple[int, ast.Interval], ...]
@@ -71,9 +85,11 @@ class RunsPlan:
 
     @cached_property
     def terms(self) -> dict[ast.Expression, Kind]:
-        """The values of the event that formulas compute with."""
+        """The values of the event that are stored, compared with fields or computed with, each with its kind."""
         typing = Typing(self.schema)
-        return {t: kind_of(t, typing) for f in self.formulas for t in f.terms}
+        parts = [p for a in self.arcs for p in (*a.checks, *a.writes)]
+        asked = [*(t for f in self.formulas for t in f.terms), *(p.term for p in parts if p.term is not None)]
+        return {t: kind_of(t, typing) for t in asked}
 
     @property
     def schema_known(self) -> Schema:
@@ -118,6 +134,9 @@ def _check(query: ast.Query, own: OwnAutomaton, keys: tuple[str, ...]) -> None:
 
 
 T = TypeVar("T")
+_MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+#: A value of the event, or none and a constant.
+_Given = tuple[ast.Expression | None, bool | int | float | str | None]
 
 
 class _Planner:
@@ -164,12 +183,13 @@ class _Planner:
         )
 
     def _arc(self, arc: Arc) -> PlannedArc:
-        asked, formulas, calls = self._when(arc.when)
         states = self._own.states
+        asked, checks, formulas, calls = self._when(arc.when)
         return PlannedArc(
             states.index(arc.source),
             states.index(arc.target),
             asked,
+            checks,
             formulas,
             calls,
             tuple((self._place[clock], interval) for clock, interval in arc.since),
@@ -178,31 +198,71 @@ class _Planner:
             _numbered(self._marks, arc.marks & self._shown),
         )
 
-    def _when(self, values: Iterable[Value]) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-        """Conditions on the event alone, on the register too, and Python functions."""
-        asked, formulas, calls = [], [], []
+    def _when(
+        self, values: Iterable[Value]
+    ) -> tuple[tuple[int, ...], tuple[RegisterCheck, ...], tuple[int, ...], tuple[int, ...]]:
+        """Conditions on the event alone, comparisons with fields, other conditions on the register, functions."""
+        asked, checks, related, calls = [], [], [], []
         for value in values:
             if isinstance(value, OwnCall):
                 calls.append(_numbered(self._calls, (value, ast.LiteralType.BOOLEAN)))
                 continue
-            related = []
             for conjunct in conjuncts_of(value.expression):
-                if fields_in(conjunct, self._own.fields):
-                    related.append(conjunct)
-                else:
+                if not fields_in(conjunct, self._own.fields):
                     asked.append(_numbered(self._conditions, self._of_step(conjunct)))
-            if related:
-                condition = Holds(self._over_register(conjunction(related)))
-                formulas.append(self._add(formula_of(condition, self._stored, self._schema)))
-        return tuple(asked), tuple(formulas), tuple(calls)
+                    continue
+                check = self._comparison(conjunct)
+                if check is None:
+                    related.append(Holds(self._over_register(conjunct)))
+                else:
+                    checks.append(check)
+        formulas = [self._add(formula_of(c, self._stored, self._schema)) for c in related]
+        return tuple(asked), tuple(checks), tuple(formulas), tuple(calls)
+
+    def _comparison(self, e: ast.Expression) -> RegisterCheck | None:
+        """A comparison of a field with something of its own kind; None for all else."""
+        if not (isinstance(e, ast.Binary) and e.operator in _MIRRORED):
+            return None
+        for field, other, operator in ((e.left, e.right, e.operator), (e.right, e.left, _MIRRORED[e.operator])):
+            if isinstance(field, ast.Name) and field.name in self._own.fields:
+                given = self._of_kind(other, self._own.fields[field.name].type)
+                if given is not None:
+                    return RegisterCheck(self._place[field.name], operator, *given)
+        return None
+
+    def _of_kind(self, e: ast.Expression, type_: ast.LiteralType) -> _Given | None:
+        """The value of the event, or the constant, where it is of the kind of a field."""
+        if fields_in(e, self._own.fields):
+            return None
+        if isinstance(e, ast.Literal):
+            whole = e.type is ast.LiteralType.INTEGER and type_ is ast.LiteralType.FLOAT
+            return (None, e.value) if e.type is type_ or (whole and e.value is not None) else None
+        term = self._of_step(e)
+        kind = kind_of(term, Typing(self._schema))
+        return (term, None) if kind is FIELD_TYPES[type_].kind else None
 
     def _write(self, name: str, value: Value) -> Write:
-        type_ = self._own.fields[name].type
+        type_, place = self._own.fields[name].type, self._place[name]
         if isinstance(value, OwnCall):
-            return Write(self._place[name], call=_numbered(self._calls, (value, type_)))
-        e, as_float = self._over_register(value.expression), type_ in _FLOATS
-        formula = self._add(computed(e, self._stored, self._schema, as_float=as_float))
-        return Write(self._place[name], formula=formula)
+            return Write(place, call=_numbered(self._calls, (value, type_)))
+        given = self._of_kind(value.expression, type_)
+        if given is not None:
+            return Write(place, term=given[0], constant=given[1])
+        added = self._added(value.expression) if type_ is ast.LiteralType.INTEGER else None
+        if added is not None:
+            return Write(place, added_to=added[0], constant=added[1])
+        e = self._over_register(value.expression)
+        formula = computed(e, self._stored, self._schema, as_float=type_ is ast.LiteralType.FLOAT)
+        return Write(place, formula=self._add(formula))
+
+    def _added(self, e: ast.Expression) -> tuple[int, int] | None:
+        """The field of whole numbers, and what is added to it, of `n + 1` and `n - 1`."""
+        match e:
+            case ast.Binary("+" | "-", ast.Name(name), ast.Literal(int(by), ast.LiteralType.INTEGER)):
+                field = self._own.fields.get(name)
+                if field is not None and field.type is ast.LiteralType.INTEGER:
+                    return self._place[name], by if e.operator == "+" else -by
+        return None
 
     def _of_step(self, e: ast.Expression) -> ast.Expression:
         return over_step(e, self._own.fields) if self._own.shape.by_time else e

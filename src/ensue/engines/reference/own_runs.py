@@ -18,6 +18,14 @@ from ensue.logic.own_automata import STEP, Arc, OwnAutomaton, OwnCall, Value, li
 _NAN = math.nan  # one object, so that a set takes two of them as the same value
 
 
+_PYTHON: dict[ast.LiteralType, type] = {
+    ast.LiteralType.BOOLEAN: bool,
+    ast.LiteralType.INTEGER: int,
+    ast.LiteralType.FLOAT: float,
+    ast.LiteralType.STRING: str,
+}
+
+
 class Run(NamedTuple):
     """Where a run stands after a step."""
 
@@ -59,7 +67,7 @@ class Runs:
         for arc in self._own.outgoing[run.state]:
             held = dict(zip(self._shape.clocks, run.clocks, strict=True))
             in_time = all((z := held[c]) is not None and i.contains(now - z) for c, i in arc.since)
-            if in_time and all(self._value(v, run, step, arc) is True for v in arc.when):
+            if in_time and all(self._holds(v, run, step, arc) for v in arc.when):
                 register = dict(zip(self._own.fields, run.register, strict=True))
                 for name, value in arc.then:
                     register[name] = self._stored(self._value(value, run, step, arc), self._own.fields[name].type)
@@ -67,10 +75,15 @@ class Runs:
                 clocks = tuple(now if c in arc.resets else z for c, z in held.items())
                 yield Run(run.start, arc.target, marks, tuple(register.values()), clocks)
 
+    def _holds(self, value: Value, run: Run, step: list[int], arc: Arc) -> bool:
+        found = self._value(value, run, step, arc)
+        return bool(found) if isinstance(value, OwnCall) else found is True
+
     def _stored(self, value: Any, type_: ast.LiteralType) -> Any:
+        """A value of the field's type: functions may give a number for a truth value, and the other way round."""
         if value is None:
             return None
-        return _canonical(float(value)) if type_ is ast.LiteralType.FLOAT else value
+        return _canonical(_PYTHON[type_](value))
 
     def _value(self, value: Value, run: Run, step: list[int], arc: Arc) -> Any:
         if isinstance(value, OwnCall):
