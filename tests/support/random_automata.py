@@ -27,9 +27,7 @@ _FROM_EVENT = {"z": ("v", "v + z"), "f": ("w", "v", "w * f"), "b": ("v > 1", "ty
 _FROM_STEP = {"z": ("sum(v)", "count(*)"), "f": ("max(w)", "avg(v)"), "b": ("any(v > 1)", "every(w < 0.5)")}
 
 
-def random_automaton(
-    rng: Random, *, plain: bool = False, by: str | None = None, w: str = "w"
-) -> ensue.Automaton:
+def random_automaton(rng: Random, *, plain: bool = False, by: str | None = None, w: str = "w") -> ensue.Automaton:
     """An automaton; a `plain` one stores only what events have, so that the engine's own automata say the same.
 
     `w` stands for the attribute of that name.
@@ -47,7 +45,9 @@ def random_automaton(
         conditions += [rng.choice((*_ON_REGISTER, *both))] if rng.random() < 0.4 else []
         sources = [given] if plain else [given, _THEN]
         fields = rng.sample(["z", "f", "b"], rng.randint(0, 2))
-        then = {name: rng.choice(rng.choice(sources)[name][:1] if plain else rng.choice(sources)[name]) for name in fields}
+        then = {
+            name: rng.choice(rng.choice(sources)[name][:1] if plain else rng.choice(sources)[name]) for name in fields
+        }
         options: dict[str, Any] = {}
         if rng.random() < 0.3:
             options["reset"] = rng.choice("cd")
@@ -55,7 +55,14 @@ def random_automaton(
             options["since"] = {rng.choice("cd"): rng.choice(["<= 2 s", "> 1 s", "[1 s .. 3 s]"])}
         when = " AND ".join(f"({c})" for c in conditions).replace("w", w) or None
         then = {name: value.replace("w", w) for name, value in then.items()}
-        made.arc(source, target, when, then=then, mark=["x", "y"] if n == 0 else rng.sample(["x", "y"], rng.choice([0, 1])), **options)
+        made.arc(
+            source,
+            target,
+            when,
+            then=then,
+            mark=["x", "y"] if n == 0 else rng.sample(["x", "y"], rng.choice([0, 1])),
+            **options,
+        )
     if rng.random() < 0.3:
         made.skip(rng.randrange(states), rng.choice(at_once).replace("w", w))
     return made.accept(*rng.sample(sorted({t for _, t in pairs}), rng.choice([1, 1, 2])))

@@ -1,4 +1,4 @@
-"""The lines of `explain` about automata of the user's own: their arcs, and how runs with a register are stepped over."""
+"""The lines of `explain` about automata of the user's own: their arcs, and how runs with a register are evaluated."""
 
 from __future__ import annotations
 

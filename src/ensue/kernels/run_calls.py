@@ -56,11 +56,11 @@ def compiled(own: OwnAutomaton, calls: tuple[Called, ...], kinds: tuple[tuple[st
     """
     attributes = [name for name, _ in kinds]
     made: dict[str, Any] = {"np": np, "float_of": njit(float_of.py_func), "number_of": njit(runs.number_of.py_func)}
-    made["Register"] = namedtuple("Register", list(own.fields) or ["nothing"])  # noqa: PYI024
+    made["Register"] = namedtuple("Register", list(own.fields) or ["nothing"])
     lines = ["def call(number, columns, events, step, register, row):"]
     for n, (call, type_) in enumerate(calls):
         made[f"f{n}"] = _compile(own, call, type_, dict(kinds), made["Register"])
-        made[f"Event{n}"] = namedtuple("Event", call.uses or ("nothing",))  # noqa: PYI024
+        made[f"Event{n}"] = namedtuple("Event", call.uses or ("nothing",))
         lines += [f"    if number == {n}:", *_body(own, n, call, type_, attributes)]
     lines.append("    return np.int64(0)")
     exec("\n".join(lines), made)
@@ -88,7 +88,7 @@ def _compile(own: OwnAutomaton, call: OwnCall, type_: ast.LiteralType, kinds: di
     columns = [COLUMN_TYPES[kinds[a]][1] for a in call.uses]
     if own.shape.by_time:
         columns = [types.Array(c, 1, "C", readonly=True) for c in columns]
-    event = namedtuple("Event", call.uses or ("nothing",))  # noqa: PYI024
+    event = namedtuple("Event", call.uses or ("nothing",))
     fields = [_SIGNATURE_OF[f.type] for f in own.shape.fields] or [types.int64]
     given = (types.NamedTuple(columns or [types.int64], event), types.NamedTuple(fields, register))
     try:

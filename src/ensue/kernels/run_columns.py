@@ -60,9 +60,7 @@ class RunColumns:
         steps = Steps(read_only(partition), times, words, terms, _NOTHING, _NOTHING, base)
         return steps, self._of_calls(events, None, None)
 
-    def _of_times(
-        self, events: EventStream, keys: Integers | None, base: int
-    ) -> tuple[Steps, tuple[npt.NDArray, ...]]:
+    def _of_times(self, events: EventStream, keys: Integers | None, base: int) -> tuple[Steps, tuple[npt.NDArray, ...]]:
         times = events.times
         codes = np.zeros(len(events), dtype=np.int64) if keys is None else keys
         order = np.lexsort((codes, times))  # stable: events of one time and key stay in their order
@@ -105,9 +103,7 @@ class RunColumns:
             found[row] = as_computed(value(e), kind, self._texts)
         return found
 
-    def _of_calls(
-        self, events: EventStream, order: Integers | None, begin: Integers | None
-    ) -> tuple[npt.NDArray, ...]:
+    def _of_calls(self, events: EventStream, order: Integers | None, begin: Integers | None) -> tuple[npt.NDArray, ...]:
         """The attributes that functions read, then for each function whether one of its values is NULL."""
         if not self._plan.calls:
             return ()

@@ -50,7 +50,9 @@ def register_problems(query: ast.Query) -> Iterator[Problem]:
     asked = [*(i.expression for i in query.items or ()), *(k.expression for k in query.order)]
     for e in asked:
         for node in ast.find(e, ast.InRegister):
-            message = f"'{node.name}' is a field of an automaton's register, and here the automaton is part of a pattern"
+            message = (
+                f"'{node.name}' is a field of an automaton's register, and here the automaton is part of a pattern"
+            )
             yield problem(node, message, "show it where MATCHES is the whole pattern, or mark events instead")
 
 

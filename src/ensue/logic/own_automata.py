@@ -1,8 +1,8 @@
 """What the checks and both evaluators know of an automaton of the user's own: states, arcs, a register and clocks.
 
 The model is that of Chandramouli, Goldstein and Maier: an arc has a *fence*, which says at which events a run may take
-it, and a *transfer*, which gives the new register. Marks are those of match automata (Grez, chapter 6), and clocks those
-of timed complex event automata (Garcia and Riveros, section 4): a clock that was not reset yet satisfies no condition.
+it, and a *transfer*, which gives the new register. Marks are those of match automata (Grez, chapter 6), and clocks
+those of timed complex event automata (Garcia and Riveros, section 4): a clock that was not reset satisfies nothing.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ from ensue.language.syntax_errors import KEYWORDS, WORDS_IN_PLACE
 from ensue.logic.functions import AGGREGATES, FUNCTIONS, SPECIAL
 from ensue.logic.own_automata import OwnAutomaton, own_automaton_of
 
+
 class Draft(ABC):
     """What users put together step by step; a query takes it as it is when the query is made."""
 

@@ -161,7 +161,9 @@ class Automaton(Draft):
             raise ValueError(f"the automaton '{name}' accepts nothing: say .accept(state)")
         reached = {a.target for a in self._arcs}
         for state in sorted(self._accepts - reached):
-            raise ValueError(f"the automaton '{name}' accepts a state that no arc leads to: {_unknown('state', state, reached)}")
+            raise ValueError(
+                f"the automaton '{name}' accepts a state that no arc leads to: {_unknown('state', state, reached)}"
+            )
         for state in sorted(self._starts.keys() - {a.source for a in self._arcs}):
             raise ValueError(f"the automaton '{name}' starts in the state '{state}', from which no arc leads")
         shape = Shape(

@@ -13,8 +13,8 @@ from ensue.errors import EngineError, Problem, ProblemKind, QueryError, did_you_
 from ensue.language import ast
 from ensue.language.printer import print_query
 from ensue.logic.check import Checked
-from ensue.logic.own_automata import automata_of
 from ensue.logic.outputs import attributes_shown, attributes_used
+from ensue.logic.own_automata import automata_of
 from ensue.logic.window import Window, peel_windows
 from ensue.plan.by_spans import by_spans
 from ensue.plan.expectation import expectation_of, plan_of

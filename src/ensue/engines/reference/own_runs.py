@@ -44,7 +44,7 @@ class Runs:
         self._shape = own.shape
         self._initial = tuple(_canonical(f.initial) for f in own.shape.fields)
         self._types = [f.type for f in own.shape.fields]
-        self._register = namedtuple("Register", list(own.fields))  # type: ignore[misc]  # noqa: PYI024
+        self._register = namedtuple("Register", list(own.fields))  # type: ignore[misc]
 
     def matches(self, positions: Sequence[int]) -> Iterator[tuple[Run, int]]:
         """Each run that stands in an accepting state, with the position of the last event of its last step."""
@@ -102,7 +102,7 @@ class Runs:
         columns = {a: [self._events.value(a, k) for k in step] for a in call.uses}
         if None in run.register or any(None in column for column in columns.values()):
             return None
-        event = namedtuple("Event", call.uses)  # type: ignore[misc]  # noqa: PYI024
+        event = namedtuple("Event", call.uses)  # type: ignore[misc]
         given = [np.array(c) if self._shape.by_time else c[0] for c in columns.values()]
         try:
             found = call.function(event(*given), self._register(*run.register))
