@@ -125,15 +125,15 @@ def test_many_runs_many_marks_and_many_keys_need_more_room_than_there_is_at_firs
 # ---------------------------------------------------------------- Python functions
 
 
-def below(event: Any, register: Any) -> bool:
+def below(event: Any, register: Any) -> Any:
     return event.v < 2 and register.n < 4
 
 
-def added(event: Any, register: Any) -> float:
+def added(event: Any, register: Any) -> Any:
     return register.n + event.v
 
 
-def halved(event: Any, register: Any) -> float:
+def halved(event: Any, register: Any) -> Any:
     return register.f / 2 + event.w
 
 

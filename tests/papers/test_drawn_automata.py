@@ -19,21 +19,18 @@ HOT_THEN_DRY = "FILTER X[temp > 40] AND Y[hum < 25]"
 
 
 def sensor_events(seed: int, count: int = 40) -> pa.Table:
-    rng, time, rows = Random(seed), 0.0, []
+    rng, times, rows = Random(seed), [0], []
     for _ in range(count):
-        time += rng.choice([0.5, 1.0, 1.5])
+        times.append(times[-1] + rng.choice([500, 1000, 1500]))
         rows.append(
             {
-                "time": time,
                 "type": rng.choice("TTH"),
                 "temp": rng.choice([-50, 20, 45, 60]),
                 "hum": rng.choice([10, 20, 40]),
                 "id": rng.choice([1, 2]),
             }
         )
-    table = pa.Table.from_pylist(rows)
-    times = pa.array([int(1000 * r["time"]) for r in rows], pa.timestamp("ms"))
-    return table.set_column(0, "time", times)
+    return pa.Table.from_pylist(rows).append_column("time", pa.array(times[1:], pa.timestamp("ms")))
 
 
 def timed_1() -> ensue.Automaton:

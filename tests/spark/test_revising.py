@@ -98,7 +98,7 @@ def random_events(seed: int) -> list[dict[str, Any]]:
     ],
 )
 def test_changes_add_up_to_the_answer(spark: SparkSession, tmp_path: Path, text: str, options: dict[str, Any]) -> None:
-    own = {name: counting(name) for name in ("by_event", "by_time") if name in text}
+    own: Any = {name: counting(name) for name in ("by_event", "by_time") if name in text}
     query, rows = ensue.query(text, **own), random_events(7)
     end = [{"time": 59, "type": "D", "k": k, "v": 0, "n": 100 + k, "op": "insert"} for k in range(3)]
     batches = [rows[i : i + 11] for i in range(0, len(rows), 11)]

@@ -7,7 +7,7 @@ What it gives is a whole number, as registers hold them.
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -56,11 +56,11 @@ def compiled(own: OwnAutomaton, calls: tuple[Called, ...], kinds: tuple[tuple[st
     """
     attributes = [name for name, _ in kinds]
     made: dict[str, Any] = {"np": np, "float_of": njit(float_of.py_func), "number_of": njit(runs.number_of.py_func)}
-    made["Register"] = namedtuple("Register", list(own.fields) or ["nothing"])
+    made["Register"] = _named("Register", own.fields)
     lines = ["def call(number, columns, events, step, register, row):"]
     for n, (call, type_) in enumerate(calls):
-        made[f"f{n}"] = _compile(own, call, type_, dict(kinds), made["Register"])
-        made[f"Event{n}"] = namedtuple("Event", call.uses or ("nothing",))
+        made[f"Event{n}"] = _named("Event", call.uses)
+        made[f"f{n}"] = _compile(own, (call, type_), dict(kinds), (made[f"Event{n}"], made["Register"]))
         lines += [f"    if number == {n}:", *_body(own, n, call, type_, attributes)]
     lines.append("    return np.int64(0)")
     exec("\n".join(lines), made)
@@ -82,15 +82,23 @@ def _body(own: OwnAutomaton, n: int, call: OwnCall, type_: ast.LiteralType, attr
     ]
 
 
-def _compile(own: OwnAutomaton, call: OwnCall, type_: ast.LiteralType, kinds: dict[str, Kind], register: Any) -> Any:
-    """One function by itself, so that an error is told of it."""
+def _named(name: str, fields: Iterable[str]) -> Any:
+    """A named tuple; Numba takes none that is empty."""
+    return namedtuple(name, list(fields) or ["nothing"])  # type: ignore[misc]
+
+
+def _compile(own: OwnAutomaton, called: Called, kinds: dict[str, Kind], tuples: tuple[Any, Any]) -> Any:
+    """One function by itself, so that an error is told of it; `tuples` are the types of its arguments."""
+    (call, type_), (event, register) = called, tuples
     made = njit(call.function)
     columns = [COLUMN_TYPES[kinds[a]][1] for a in call.uses]
     if own.shape.by_time:
         columns = [types.Array(c, 1, "C", readonly=True) for c in columns]
-    event = namedtuple("Event", call.uses or ("nothing",))
     fields = [_SIGNATURE_OF[f.type] for f in own.shape.fields] or [types.int64]
-    given = (types.NamedTuple(columns or [types.int64], event), types.NamedTuple(fields, register))
+    given = tuple(
+        types.NamedTuple(of, made_of)  # type: ignore[no-untyped-call]
+        for of, made_of in ((columns or [types.int64], event), (fields, register))
+    )
     try:
         made.compile(given)
         found = made.overloads[given].signature.return_type

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -47,7 +48,9 @@ class RunColumns:
         """The attributes that Python functions read, each with its kind."""
         return tuple((a, self._plan.schema_known.attributes[a].kind) for a in self.read)
 
-    def steps(self, events: EventStream, keys: Integers | None, base: int) -> tuple[Steps, tuple[npt.NDArray, ...]]:
+    def steps(
+        self, events: EventStream, keys: Integers | None, base: int
+    ) -> tuple[Steps, tuple[npt.NDArray[Any], ...]]:
         """The steps, and the columns of Python functions; `base` is the position of the first event."""
         if self._by_time:
             return self._of_times(events, keys, base)
@@ -60,7 +63,9 @@ class RunColumns:
         steps = Steps(read_only(partition), times, words, terms, _NOTHING, _NOTHING, base)
         return steps, self._of_calls(events, None, None)
 
-    def _of_times(self, events: EventStream, keys: Integers | None, base: int) -> tuple[Steps, tuple[npt.NDArray, ...]]:
+    def _of_times(
+        self, events: EventStream, keys: Integers | None, base: int
+    ) -> tuple[Steps, tuple[npt.NDArray[Any], ...]]:
         times = events.times
         codes = np.zeros(len(events), dtype=np.int64) if keys is None else keys
         order = np.lexsort((codes, times))  # stable: events of one time and key stay in their order
@@ -103,7 +108,9 @@ class RunColumns:
             found[row] = as_computed(value(e), kind, self._texts)
         return found
 
-    def _of_calls(self, events: EventStream, order: Integers | None, begin: Integers | None) -> tuple[npt.NDArray, ...]:
+    def _of_calls(
+        self, events: EventStream, order: Integers | None, begin: Integers | None
+    ) -> tuple[npt.NDArray[Any], ...]:
         """The attributes that functions read, then for each function whether one of its values is NULL."""
         if not self._plan.calls:
             return ()
@@ -115,7 +122,7 @@ class RunColumns:
             values = np.ascontiguousarray(raw(array), dtype=type_)
             gone = np.zeros(len(array), dtype=np.bool_) if absent is None else absent
             columns[name] = read_only(values if order is None else values[order])
-            null[name] = gone if order is None else np.logical_or.reduceat(gone[order], begin[:-1])
+            null[name] = gone if begin is None else np.logical_or.reduceat(gone[order], begin[:-1])
         count = len(events) if begin is None else len(begin) - 1
         unknown = []
         for call, _ in self._plan.calls:

@@ -200,8 +200,8 @@ def _passes(check: Any, held: int, terms: Any, k: int) -> bool:
     if held == NULL or other == NULL:
         return False
     if check[OF_FLOATS]:
-        return _compared(check[OPERATOR], _float_of(held), _float_of(other))
-    return _compared(check[OPERATOR], held, other)
+        return bool(_compared(check[OPERATOR], _float_of(held), _float_of(other)))
+    return bool(_compared(check[OPERATOR], held, other))
 
 
 @inlined
@@ -297,7 +297,7 @@ def _write(machine: Any, steps: Any, memory: Any, progress: Any, at: Any, call: 
 
 
 @inner
-def number_of(value: float) -> int:
+def number_of(value: float) -> Any:
     """The whole number that stands for a float: in the same order, NaN above all others."""
     if value != value:
         return np.int64(np.float64(np.nan).view(np.int64))
@@ -336,7 +336,7 @@ def _is_new(memory: Any, progress: Any, new: int) -> bool:
     if not progress[HASHED]:
         _look_up(memory, progress[STAMP], group)
         progress[HASHED] = 1
-    return _look_up(memory, progress[STAMP], new)
+    return bool(_look_up(memory, progress[STAMP], new))
 
 
 @inner

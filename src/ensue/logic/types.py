@@ -68,12 +68,10 @@ class Typing:
     def infer(self, e: ast.Expression) -> ValueType | None:
         """The type of `e`; None if it is not known."""
         match e:
-            case ast.Literal():
+            case ast.Literal() | ast.InRegister():
                 return _LITERALS[e.type]
             case ast.DurationLiteral():
                 return ValueType(Kind.DURATION, pa.duration(_coarsest(e)))
-            case ast.InRegister():
-                return _LITERALS[e.type]
             case ast.Name():
                 return self._attribute(e, e.name, None)
             case ast.Attribute() | ast.LastOf():

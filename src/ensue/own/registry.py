@@ -8,25 +8,15 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
 from ensue.errors import Problem, ProblemKind, QueryError, did_you_mean
 from ensue.language import ast
-from ensue.language.own import Own, digest_of
+from ensue.language.own import Draft, Own, digest_of
 from ensue.language.syntax_errors import KEYWORDS, WORDS_IN_PLACE
 from ensue.logic.functions import AGGREGATES, FUNCTIONS, SPECIAL
 from ensue.logic.own_automata import OwnAutomaton, own_automaton_of
-
-
-class Draft(ABC):
-    """What users put together step by step; a query takes it as it is when the query is made."""
-
-    @abstractmethod
-    def finished(self, name: str) -> Own:
-        """The thing as it is now, under a name; raises ValueError where something is missing."""
-
 
 _registered: dict[str, Own] = {}
 #: Kinds that a query calls like a function; their names have no capital letters.

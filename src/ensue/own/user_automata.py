@@ -9,11 +9,11 @@ from typing import Any, Literal, TypeAlias
 from ensue.errors import did_you_mean
 from ensue.language import ast
 from ensue.language.expression_rules import over_attributes
-from ensue.language.own import digest_of
+from ensue.language.own import Draft, digest_of
 from ensue.language.parser import parse_expression, parse_interval
 from ensue.language.printer import print_interval
 from ensue.logic.own_automata import Arc, Field, OwnAutomaton, OwnCall, Shape, Value, Written
-from ensue.own.registry import Draft, check_name, register
+from ensue.own.registry import check_name, register
 
 Names: TypeAlias = "str | Iterable[str]"
 State: TypeAlias = "str | int"

@@ -87,8 +87,10 @@ class RunsPlan:
     def terms(self) -> dict[ast.Expression, Kind]:
         """The values of the event that are stored, compared with fields or computed with, each with its kind."""
         typing = Typing(self.schema)
-        parts = [p for a in self.arcs for p in (*a.checks, *a.writes)]
-        asked = [*(t for f in self.formulas for t in f.terms), *(p.term for p in parts if p.term is not None)]
+        asked = [t for f in self.formulas for t in f.terms]
+        for arc in self.arcs:
+            found = [*(c.term for c in arc.checks), *(w.term for w in arc.writes)]
+            asked += [t for t in found if t is not None]
         return {t: kind_of(t, typing) for t in asked}
 
     @property
@@ -280,7 +282,8 @@ class _Planner:
 
 def _any_of(type_: ast.LiteralType) -> ast.Literal:
     """Some value of a type: formulas ask only what kind of value a field holds."""
-    return ast.Literal({ast.LiteralType.FLOAT: 0.0, ast.LiteralType.STRING: ""}.get(type_, 0), type_)
+    values: dict[ast.LiteralType, float | str] = {ast.LiteralType.FLOAT: 0.0, ast.LiteralType.STRING: ""}
+    return ast.Literal(values.get(type_, 0), type_)
 
 
 def _numbered(known: list[T], item: T) -> int:

@@ -60,8 +60,8 @@ def evaluate(
     reported = list(_report(checked, events, by_end, partition_of))
     if cut:
         reported = first_rows(checked, in_order(checked, events, reported), partition_of)
-    found = ComplexEvents.of((c.start, c.end, c.marks) for c in reported)
-    return found.with_computed(registers_of(checked, reported)) if reported else found
+    matches = ComplexEvents.of((c.start, c.end, c.marks) for c in reported)
+    return matches.with_computed(registers_of(checked, reported)) if reported else matches
 
 
 def registers_of(checked: Checked, reported: list[ComplexEvent]) -> dict[str, pa.Array]:
