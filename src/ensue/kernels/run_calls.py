@@ -84,7 +84,7 @@ def _body(own: OwnAutomaton, n: int, call: OwnCall, type_: ast.LiteralType, attr
 
 def _named(name: str, fields: Iterable[str]) -> Any:
     """A named tuple; Numba takes none that is empty."""
-    return namedtuple(name, list(fields) or ["nothing"])  # type: ignore[misc]
+    return namedtuple(name, list(fields) or ["nothing"])
 
 
 def _compile(own: OwnAutomaton, called: Called, kinds: dict[str, Kind], tuples: tuple[Any, Any]) -> Any:
