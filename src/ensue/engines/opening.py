@@ -34,7 +34,7 @@ def opened(
     """
     budget = budget or Budget()
     if choice.runs is not None:
-        from ensue.engines.runs import RunsEngine  # numba is loaded where it is used
+        from ensue.engines.runs_engine import RunsEngine  # numba is loaded where it is used
 
         return RunsEngine(choice.runs, tick, budget)
     if choice.plan is None:

@@ -18,7 +18,7 @@ from ensue.automata.build import (
     filter_,
     from_to,
     iteration,
-    matches,
+    named_automaton,
     not_between,
     or_,
     project,
@@ -66,7 +66,7 @@ def _construct(p: ast.Pattern) -> Automaton:
         case ast.Any():
             return atom.of_any()
         case ast.Matches():
-            return matches.construct(p)
+            return named_automaton.construct(p)
         case ast.Satisfying():
             return atom.satisfying(build(p.body), p.condition)
         case ast.SpanOf():
