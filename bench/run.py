@@ -6,7 +6,7 @@ import platform
 import sys
 from typing import Any
 
-from bench import disorder, functions, keyed, peers, remembered, row_patterns, scaling, windows
+from bench import disorder, functions, growth, keyed, peers, remembered, row_patterns, scaling, windows
 from bench.measure import measure
 from bench.report import commit, keep, section
 from bench.workloads import engine_workloads, selector_workloads
@@ -21,6 +21,7 @@ def main() -> None:
     results["window"] = section("longer windows, no output", scaling.windows(events))
     results["stream"] = section("longer streams", scaling.streams(events, (1, 2) if small else (1, 10, 50)))
     results["enumeration"] = section("enumeration", scaling.enumeration(small))
+    results["NEXT of pairs"] = section("NEXT of pairs in any order", growth.all_pairs(events // 10))
     results["correlation"] = section("correlation, one core", remembered.correlation(events))
     results["few hits"] = section("correlation with few hits, one core", remembered.few_hits(events))
     results["joined"] = section("peers, pairs of one key", remembered.joined(events))

@@ -178,6 +178,7 @@ PARTS = (
     Part("selectors", "the same with selectors at any depth", 20_000, each("test_fuzz", "compare_selecting")),
     Part("relations", "conditions that relate events", 20_000, each("test_related")),
     Part("formulas", "conditions checked by instructions", 10_000, each("test_formulas")),
+    Part("ranks", "NEXT and LAST by ranks of states", 10_000, each("test_ranks", "always_by_ranks")),
     Part("windows", "choices among what a window holds", 10_000, each("test_selectors")),
     Part("folded", "aggregates of random windows, by brute force", 10_000, each("test_window_aggregates")),
     Part(

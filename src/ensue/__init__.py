@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ensue import dsl, windows
-    from ensue.api import Query, live, match, query
+    from ensue.api import Query, live, match, query, rows, run
     from ensue.corrections.live_queries import Live, LiveQueries
     from ensue.errors import DataError, EngineError, EnsueError, QueryError
     from ensue.own.user_aggregates import aggregate
@@ -44,12 +44,14 @@ __all__ = [
     "match",
     "prepare",
     "query",
+    "rows",
+    "run",
     "sql",
     "windows",
 ]
 
 _PLACES = {
-    **dict.fromkeys(("Query", "live", "match", "query"), "ensue.api"),
+    **dict.fromkeys(("Query", "live", "match", "query", "rows", "run"), "ensue.api"),
     **dict.fromkeys(("DataError", "EngineError", "EnsueError", "QueryError"), "ensue.errors"),
     "Automaton": "ensue.own.user_automata",
     "aggregate": "ensue.own.user_aggregates",

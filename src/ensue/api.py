@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from ensue.corrections.live_queries import Live, LiveQueries
+    from ensue.why.answer import Why
 
 
 class SparkFrame(Protocol):
@@ -42,7 +43,7 @@ class SparkFrame(Protocol):
 class Options(TypedDict, total=False):
     """The options of `Query.run` over events in memory or in files."""
 
-    time: str | None
+    time: str | Mapping[str, str] | None
     type: str | None
     unit: str | None
     tiebreak: str | None
@@ -206,7 +207,7 @@ class Query:
         self,
         events: Any,
         *,
-        time: str | None = "time",
+        time: str | Mapping[str, str] | None = "time",
         type: str | None = None,
         unit: str | None = None,
         tiebreak: str | None = None,
@@ -226,10 +227,10 @@ class Query:
     ) -> Matches | DataFrame:
         """Returns every complex event of the query over the events.
 
-        `events`: a pyarrow Table or RecordBatchReader, a pandas or polars frame, a list of dicts, or a path to a
-        Parquet, CSV or JSON lines file; for several streams in FROM, a mapping from each stream's name to one of these.
-        `time`: the time column, a timestamp, or an integer in the given `unit` ("ms"); with None the rows keep the
-        order in which they come. Events out of order are sorted, stably, and the log says so.
+        `events`: an Arrow table, a frame, whatever has `__arrow_c_stream__`, dicts or batches in a list or generator,
+        or a path, also of a folder or with `*`. For several streams in FROM, a mapping from each name to one of these.
+        `time`: the time column, a timestamp, or a number in the given `unit` ("ms"); a mapping if streams have columns
+        of other names; with None the rows keep their order. Events out of order are sorted, stably, and logged.
         `type`: the column with each event's type. By default it is the column `type`; if there is none, every event
         has the stream's name in FROM as its type. `tiebreak`: a column that orders events of equal time.
         `engine`: "automaton" or "reference"; "auto" uses the automaton engine if it can evaluate the query, and
@@ -273,7 +274,7 @@ class Query:
         self,
         events: Any,
         *,
-        time: str | None = "time",
+        time: str | Mapping[str, str] | None = "time",
         type: str | None = None,
         unit: str | None = None,
         tiebreak: str | None = None,
@@ -319,6 +320,53 @@ class Query:
             pipeline.RunOptions(engine, memory, progress, closed),
             reading={"time": time, "type": type, "unit": unit, "tiebreak": tiebreak},
         )
+
+    def why(
+        self,
+        events: Any,
+        *,
+        time: str | Mapping[str, str] | None = "time",
+        type: str | None = None,
+        unit: str | None = None,
+        tiebreak: str | None = None,
+        engine: str = "auto",
+        memory: str | int | None = None,
+        progress: Callable[[int, int], None] | None = None,
+        closed: bool = False,
+    ) -> Why:
+        """Returns why the query matches no more of the events than it does. It takes the arguments of `run`.
+
+        For each step of the pattern: how many events have its type, how many satisfy the conditions on such an event
+        alone, and how many partial matches reach the step. Then, for each constraint (a filter, window, gap, order,
+        partition, absence or selector), how many more would reach it without that constraint; windows and gaps are made
+        ten times as wide instead. At last the nearest misses, at most three, with the values that the constraint sees.
+
+        Nothing is counted beyond a million. CONSUME BY and LIMIT only choose among matches, so they are not asked.
+
+        >>> events = [{"time": 1, "type": "A", "v": 7}, {"time": 9, "type": "B", "v": 9}]
+        >>> query("SELECT * FROM S WHERE A AS x ; B AS y WITHIN 5 s").why(events, unit="s")
+        0 matches
+        <BLANKLINE>
+           step    events  pass  reached
+        1  A AS x       1     1        1
+        2  B AS y       1     1        0
+        <BLANKLINE>
+        ended before B AS y
+          1 more without window WITHIN 5 s
+        <BLANKLINE>
+        nearest misses
+          window WITHIN 5 s: it takes 8 s
+            x  (time=1, type=A, v=7)
+            y  (time=9, type=B, v=9)
+        """
+        if is_spark(events):
+            raise DataError("why takes events in memory or in files: give a part, such as df.limit(100_000).toPandas()")
+        from ensue.why.asking import why  # only who asks waits for it
+
+        _check_local(engine, events, {})
+        reading: Any = {"time": time, "type": type, "unit": unit, "tiebreak": tiebreak}
+        options = pipeline.RunOptions(engine, memory, progress, closed)
+        return why(self.ast, self.text, events, options, reading=reading)
 
     def live(self, **options: Unpack[LiveArguments]) -> Live:
         """A query over events that are pushed as they come, in any order: it tells matches at once, and corrects them.
@@ -450,6 +498,65 @@ def live(queries: Mapping[str, Query], **options: Unpack[LiveArguments]) -> Live
     from ensue.corrections.live_queries import LiveQueries  # numba is loaded where it is used
 
     return _gone_on(LiveQueries(queries, _live_options(options)), options)
+
+
+def run(
+    events: SparkFrame | Mapping[str, SparkFrame],
+    asked: Mapping[str, Query],
+    *,
+    time: str = "time",
+    type: str | None = None,
+    unit: str | None = None,
+    tiebreak: str | None = None,
+    memory: str | int | None = None,
+    unbounded: bool = False,
+    buckets: int | None = None,
+    name: str | None = None,
+    disorder: Literal["revise", "wait"] | None = None,
+    slack: str | None = None,
+    id: str | Sequence[str] | None = None,
+    changes: str | None = None,
+    delays: Mapping[str, str] | None = None,
+    queries: SparkFrame | None = None,
+    keys: str | Sequence[str] | None = None,
+) -> DataFrame:
+    """Several queries over one Spark DataFrame, `asked` by their names: a stream is read once for all of them.
+
+    Each row has the query's name as `query`, its `start_time` and `end_time`, and in `row` a struct for each query, of
+    which that of its own query has the columns of the match; `rows` picks those of one query. The options are those of
+    `Query.run`.
+
+    On a stream, `queries` is another stream, of rows with a `name` and a `text`: each adds a query, or replaces the one
+    of that name, or removes it if the text is NULL. Then `row` is a VARIANT. A query that is added reads the events
+    after the watermark. A text that is no query gives a row with the `change` "error". `keys` names the columns by
+    which events are shared out, and all queries partitioned; by default, the keys that those in `asked` share.
+    """
+    if not is_spark(events):
+        raise DataError(
+            f"run takes a Spark DataFrame, not {_kind(events)}: for events in memory, call the `run` of each query, or "
+            "ensue.live"
+        )
+    from ensue.spark.run import OfStream
+    from ensue.spark.several_queries import ComeAndGo, run_several
+
+    reading: Any = {"time": time, "type": type, "unit": unit, "tiebreak": tiebreak}
+    spark = _given({"unbounded": unbounded or None, "buckets": buckets, "name": name})
+    spark |= _given({"disorder": disorder, "slack": slack, "id": id, "changes": changes, "delays": delays})
+    how: Any = {"memory": memory, "of_stream": OfStream(**_of_stream(spark, reading)), **reading}
+    frames: Any = events
+    coming: Any = ComeAndGo(queries, (keys,) if isinstance(keys, str) else keys and tuple(keys))  # type: ignore[arg-type]
+    return run_several(asked, frames, coming=coming, **how)
+
+
+def rows(found: DataFrame, name: str, query: Query | None = None) -> DataFrame:
+    """The rows of one query, with its own columns, of what `run` has returned for several.
+
+    Where queries come and go, give the `query` as well: its columns are not in the type of `row` then. A table to which
+    Spark has written the rows will do, too.
+    """
+    from ensue.spark.several_queries import rows_of
+
+    return rows_of(found, name, query)
 
 
 L = TypeVar("L", bound="Live | LiveQueries")

@@ -1,4 +1,4 @@
-"""The command line: `ensue check`, `ensue explain`, `ensue run`, `ensue prepare`.
+"""The command line: `ensue check`, `ensue explain`, `ensue run`, `ensue why`, `ensue prepare`.
 
 Exit codes: 0 for success, 1 if the query or the data is wrong (the error has a caret), 2 if the command is misused.
 """
@@ -128,7 +128,10 @@ def explain_command(
 def run_command(
     file: QueryFile,
     input: Annotated[
-        str, typer.Option("--input", "-i", help="Events: a Parquet, CSV or JSON lines file; '-' reads standard input.")
+        str,
+        typer.Option(
+            "--input", "-i", help="Events: a file, a folder or a pattern such as '*.csv'; '-' reads standard input."
+        ),
     ],
     output: Annotated[
         str | None,
@@ -173,11 +176,31 @@ def run_command(
     _write(found, output, wanted)
 
 
+@app.command("why")
+def why_command(
+    file: QueryFile,
+    input: Annotated[str, typer.Option("--input", "-i", help="Events, as for run; '-' reads standard input.")],
+    time: Time = "time",
+    no_time: Annotated[bool, typer.Option("--no-time", help="Keep the rows in their order.")] = False,
+    type: Type = None,
+    unit: Unit = None,
+    tiebreak: Tiebreak = None,
+    param: Params = None,
+    memory: Memory = None,
+    closed: Annotated[bool, typer.Option("--closed", help="Nothing follows the events.")] = False,
+) -> None:
+    """Shows why a query matches no more: how far matches come, what ends them, and the nearest misses."""
+    _check_standard_input(file, input)
+    made = _read_query(file, param)
+    events = _read_events(input)
+    reading: Any = {"time": None if no_time else time, "type": type, "unit": unit, "tiebreak": tiebreak}
+    typer.echo(str(made.why(events, **reading, memory=memory, closed=closed)))
+
+
 @app.command("prepare")
 def prepare_command() -> None:
     """Compiles the engine for this machine, so that no query waits for it: once after an installation, in an image."""
-    from ensue.kernels.kernels_on_disk import folder  # numba is loaded where it is used
-    from ensue.preparation import steps
+    from ensue.preparation import folder, steps  # numba is loaded where it is used
 
     seconds = 0.0
     for done in steps():

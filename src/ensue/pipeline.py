@@ -64,7 +64,7 @@ def run(query: ast.Query, text: str, events: Any, options: RunOptions, *, readin
         rows = choice.for_table
         found = evaluate_table(rows, stream, progress=options.progress, budget=budget, closed=options.closed)
         if not len(found):
-            _warn_of_unknown_types(query, stream)
+            warn_of_unknown_types(query, stream)
         if rows.plan is not None and rows.plan.spans is not None and rows.plan.spans.shown:
             found = written_out(found, stream, rows.plan.keys, budget)
         unexpected = count_unexpected(choice, stream, budget, BATCH)
@@ -91,7 +91,7 @@ def detect(query: ast.Query, text: str, events: Any, options: RunOptions, *, rea
             found = in_order(choice.checked, stream, found)
             found = merged_by_end(found.in_order(np.argsort(found.end, kind="stable")))
         if not len(found):
-            _warn_of_unknown_types(query, stream)
+            warn_of_unknown_types(query, stream)
         return Detections(choice.checked, stream, found, _of_result(budget, found))
 
 
@@ -140,10 +140,19 @@ def warn(query: ast.Query, text: str) -> None:
         log.warning("%s", warning.removeprefix("warning: "))
 
 
-def _warn_of_unknown_types(query: ast.Query, stream: EventStream) -> None:
+def warn_of_unknown_types(query: ast.Query, stream: EventStream) -> None:
     """Logs each type of the pattern that no event has: the likely reason why nothing matched."""
+    for told in unknown_types(query, stream):
+        log.warning("%s", told)
+
+
+def unknown_types(query: ast.Query, stream: EventStream) -> list[str]:
+    """For each type of the pattern that no event has, that it is so, and which type may be meant."""
     there = [t for t in stream.types.unique().to_pylist() if t is not None]
-    for name in dict.fromkeys(t.name for t in ast.find(query.pattern, ast.Type)):
-        if len(stream) and name not in there:
-            hint = did_you_mean(name, there) or f"the types are {listed(there)}"
-            log.warning("no event has the type '%s': %s", name, hint)
+    missing = [n for n in dict.fromkeys(t.name for t in ast.find(query.pattern, ast.Type)) if n not in there]
+    if not len(stream):
+        return []
+    return [
+        f"no event has the type '{name}': {did_you_mean(name, there) or f'the types are {listed(there)}'}"
+        for name in missing
+    ]

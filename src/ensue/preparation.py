@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ import pyarrow as pa
 from ensue.api import query
 from ensue.data.events import log
 from ensue.errors import EngineError
+from ensue.kernels import evaluate
 from ensue.row_patterns.sql import sql
 
 #: How a step evaluates its query: its matches, which events took part, more matches than fit, SQL, with corrections.
@@ -63,6 +65,11 @@ STEPS = (
     Step(
         "row patterns",
         "SELECT * FROM S MATCH_RECOGNIZE (ORDER BY time MEASURES A.v AS v PATTERN (A B+) DEFINE A AS v > 2)",
+        _SQL,
+    ),
+    Step(
+        "row patterns with conditions on the match",
+        "SELECT * FROM S MATCH_RECOGNIZE (ORDER BY time MEASURES A.v AS v PATTERN (A B+ C) DEFINE C AS f > avg(B.f))",
         _SQL,
     ),
 )
@@ -137,3 +144,9 @@ def _quiet() -> Iterator[None]:
         yield
     finally:
         log.setLevel(level)
+
+
+def folder() -> Path | None:
+    """Where compiled kernels are kept; None where they are not, or where there is no compiler."""
+    path = getattr(getattr(evaluate.advance, "stats", None), "cache_path", None)
+    return None if path is None else Path(path)

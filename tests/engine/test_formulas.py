@@ -157,6 +157,10 @@ def test_every_instruction_is_used() -> None:
     for asked in conditions:
         text = f"SELECT * FROM S WHERE (A AS x ; B AS y FILTER {asked})+"
         used |= {i.op for f in planned(text, table).formulas.values() for i in f.code}
+    for asked in ("first", "min", "max", "sum", "avg", "count"):
+        for column in "if":
+            text = f"SELECT * FROM S WHERE (A AS y FILTER RUNNING {asked}(y.{column}) < 1)+"
+            used |= {i.op for f in planned(text, table).formulas.values() for i in f.code}
     assert used == set(Op)
 
 

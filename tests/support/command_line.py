@@ -49,10 +49,8 @@ def run_here(*arguments: str, input: bytes = b"", columns: int = 200, together: 
     err = out if together else io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
     stdin = io.TextIOWrapper(io.BytesIO(input), encoding="utf-8")
     environment = {"COLUMNS": str(columns), "NO_COLOR": "1"}
-    # The messages of the program take its name from here.
-    main = {"__main__": ModuleType("__main__")}
     process = mock.patch.multiple(sys, argv=["-c", *arguments], stdin=stdin, stdout=out, stderr=err)
-    with process, mock.patch.dict(sys.modules, main), mock.patch.dict(os.environ, environment), _fresh_logging():
+    with process, _named_as_a_program(), mock.patch.dict(os.environ, environment), _fresh_logging():
         try:
             cli.main()
             code = 0
@@ -65,6 +63,18 @@ def _written(stream: io.TextIOWrapper) -> bytes:
     stream.flush()
     assert isinstance(stream.buffer, io.BytesIO)
     return stream.buffer.getvalue()
+
+
+@contextmanager
+def _named_as_a_program() -> Iterator[None]:
+    """The messages of the program take its name from this module. What the command imports stays imported: some
+    libraries cannot be loaded twice."""
+    before = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = before
 
 
 @contextmanager

@@ -108,7 +108,9 @@ def test_missing_file(tmp_path):
 def test_unknown_ending(name, tmp_path):
     path = tmp_path / name
     path.write_text("x")
-    assert refused(path) == f"cannot tell the format of {path}: name it .parquet, .csv, .jsonl or .arrow"
+    assert (
+        refused(path) == f"cannot tell the format of {path}: name it .parquet, .csv, .tsv, .jsonl, .geojson or .arrow"
+    )
 
 
 @pytest.mark.parametrize("name", ["events.parquet", "events.jsonl", "events.arrow", "events.csv", "events.csv.gz"])
@@ -120,7 +122,7 @@ def test_broken_file(name, content, tmp_path):
 
 
 def test_directory_that_is_no_data_set(tmp_path):
-    assert refused(tmp_path).startswith(f"cannot tell the format of {tmp_path}")
+    assert refused(tmp_path).startswith(f"the folder {tmp_path} has no files")
 
 
 @pytest.mark.parametrize("source", [42, None, [1, 2], "SELECT", {"S": 42}, ROWS[0]], ids=repr)

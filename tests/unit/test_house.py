@@ -84,7 +84,7 @@ def test_heavy_libraries_stay_in_their_places(path):
     used, name = libraries_of(path), named(path)
     assert "numba" not in used or name.startswith("kernels/")
     assert "pyspark" not in used or name.startswith("spark/") or name in ("api.py", "row_patterns/sql.py")  # type hints
-    assert not used & {"pandas", "polars"} or name == "results/matches.py"
+    assert not used & {"pandas", "polars"} or name == "results/rows.py"
     assert "lark" not in used or name.startswith("language/")
     assert not used & {"typer", "rich"} or name == "cli.py"
     assert "pygments" not in used or name == "language/highlighting.py"
@@ -107,6 +107,7 @@ ROOMS = (
     "row_patterns",
     "explain",
     "pipeline",
+    "why",
     "corrections",
     "api",
     "preparation",

@@ -12,7 +12,7 @@ from ensue.automata.build import iteration as iteration_
 from ensue.automata.build.limits import MAX_PREDICATES
 from ensue.automata.liveness import pruned, with_shared_registers
 from ensue.automata.model import NO_MARKS, UNMARKED, Automaton, Builder
-from ensue.automata.predicates import cells, implied, machines_of, predicates_of
+from ensue.automata.predicates import cells, implied, machines_of, predicates_of, rankings_of
 from ensue.automata.registers import Clear, conditions_of, writes_of
 from ensue.data.events import EventStream, read_events
 from ensue.errors import EngineError
@@ -29,7 +29,8 @@ class Recogniser:
     def of(cls, pattern: str) -> Recogniser:
         """Accepts the streams that, from the first event to the last, are one complex event of the pattern."""
         automaton = pruned(with_shared_registers(build(parse_pattern(pattern))))
-        if machines_of(predicates_of(t.guard for t in automaton.transitions)):
+        guards = [t.guard for t in automaton.transitions]
+        if machines_of(predicates_of(guards)) or rankings_of(guards):
             raise EngineError("a selector inside a pattern depends on earlier events: it has no automaton of its own")
         return cls(project.construct(automaton, NO_MARKS))
 

@@ -8,7 +8,7 @@ from ensue.automata.build.project import HIDDEN
 from ensue.automata.deterministic import DeterministicAutomaton
 from ensue.automata.determinize import Determinizer, Subset
 from ensue.automata.model import Automaton, Marks, Transition
-from ensue.automata.predicates import Guard, Predicate, cells, print_guard
+from ensue.automata.predicates import Guard, Predicate, cells, print_guard, rankings_of
 from ensue.automata.registers import Actions, conditions_of, writes_of
 
 #: With more conditions or states than this, the determinised automaton is too long to read.
@@ -53,6 +53,8 @@ def print_determinised(
     automaton: Automaton, predicates: Sequence[Predicate], marks: Sequence[Marks], actions: Sequence[Actions]
 ) -> list[str]:
     """The subsets that runs can be in, and what each class of events does to them."""
+    if rankings_of(t.guard for t in automaton.transitions):
+        return ["not shown: it depends on the order of all open runs"]
     if len(predicates) > _MOST_PREDICATES:
         return [f"not shown: {len(predicates)} conditions distinguish too many classes of events"]
     determinizer = Determinizer(automaton, predicates, marks, actions)

@@ -41,15 +41,27 @@ class Op(IntEnum):
     IS_NULL = 29
     TO_FLOAT, DIVIDE, FLOOR, CEILING, ROOT = 30, 31, 32, 33, 34
     NULL = 35
+    # Of a register that adds up, together with a value of the event if there is a second operand.
+    HELD, HELD_FLOAT = 36, 37
+    LEAST, LEAST_FLOAT = 38, 39
+    GREATEST, GREATEST_FLOAT = 40, 41
+    TOTAL, TOTAL_FLOAT = 42, 43
+    COUNT = 44
 
 
 @dataclass(frozen=True)
 class Instruction:
-    """Writes its result to the place of its own number; `left` and `right` are places of operands, or what to load."""
+    """Writes its result to the place of its own number; `left` and `right` are places of operands, or what to load.
+
+    Of a register that adds up, `left` is the register, and `right` the term of the event, or NO_TERM.
+    """
 
     op: Op
     left: int = 0
     right: int = 0
+
+
+NO_TERM = -1
 
 
 class NoInstruction(Exception):
@@ -94,6 +106,10 @@ _T = TypeVar("_T")
 _Placed = tuple[int, Kind]  # the place and the kind of a value; times are whole numbers of nanoseconds
 _ARITHMETIC = {"+": Op.ADD, "-": Op.SUBTRACT, "*": Op.MULTIPLY, "%": Op.REMAINDER}
 _COMPARE = {"=": Op.EQUAL, "<>": Op.UNEQUAL, "<": Op.LESS, "<=": Op.AT_MOST, ">": Op.LESS, ">=": Op.AT_MOST}
+_OF_ROUNDS = {
+    **{"first": Op.HELD, "last": Op.HELD, "min": Op.LEAST, "max": Op.GREATEST, "sum": Op.TOTAL},
+    "count": Op.COUNT,
+}
 _ROUNDING = {"floor": Op.FLOOR, "ceil": Op.CEILING}
 
 
@@ -147,6 +163,8 @@ class _Compiler:
                 return found if whole else (self._add(_ROUNDING[e.function], found), Kind.FLOAT)
             case ast.Call(function="sqrt", arguments=(argument,)):
                 return self._add(Op.ROOT, self.as_float(self._number(argument))), Kind.FLOAT
+            case ast.Running():
+                return self._of_rounds(e, e.aggregate)
         raise NoInstruction(e, _name_of(e))
 
     def _is_part_of_duration(self, e: ast.Binary) -> bool:
@@ -170,6 +188,25 @@ class _Compiler:
         if isinstance(e, ast.Literal) and isinstance(e.value, float):
             return self._add(Op.FLOAT, (_numbered(self.made.floats, e.value), Kind.FLOAT)), Kind.FLOAT
         return self._loaded(Op.TERM, _numbered(self.made.terms, e), kind_of(e, self._typing))
+
+    def _of_rounds(self, e: ast.Running, a: ast.Call) -> _Placed:
+        """Places what a register that adds up comes to, with the value of the event if there is one."""
+        register, *here = a.arguments
+        name = register_of(register)
+        assert name is not None, "an iteration has given it a register"
+        if name not in self._stored:  # nothing is ever stored in it
+            count = a.function == "count"
+            return self._alone(ast.Literal(0, ast.LiteralType.INTEGER)) if count else (self._add(Op.NULL), Kind.NULL)
+        kind = kind_of(self._stored[name], self._typing)
+        if kind is Kind.STRING and a.function in ("min", "max"):
+            raise NoInstruction(e, "the order of strings")
+        number = _numbered(self.made.registers, name)
+        term = _numbered(self.made.terms, here[0]) if here else NO_TERM
+        op = _OF_ROUNDS[a.function]
+        if op is not Op.COUNT and kind is Kind.FLOAT:
+            op = Op(op + 1)
+        self.made.code.append(Instruction(op, number, term))
+        return len(self.made.code) - 1, Kind.INTEGER if op is Op.COUNT else kind
 
     def _loaded(self, op: Op, number: int, kind: Kind) -> _Placed:
         if kind is Kind.NULL:

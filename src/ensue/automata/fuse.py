@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import reduce
 
 from ensue.automata.model import Automaton
-from ensue.automata.predicates import Guard, Predicate, Test
+from ensue.automata.predicates import Guard, Predicate, Test, rankings_of
 from ensue.language import ast
 
 
@@ -21,6 +21,8 @@ def fuse_tests(automaton: Automaton) -> Automaton:
     ['0 -> 1* A & v > 1 AND w > 2 / A, x']
     """
     guards = {t.guard for t in automaton.transitions}
+    if rankings_of(guards):
+        return automaton  # they have guards of their own
     occurs: dict[Predicate, set[Guard]] = defaultdict(set)
     negated = set()
     for guard in guards:

@@ -76,7 +76,9 @@ def uses_of(automaton: Automaton) -> dict[Register, frozenset[object]]:
     found: dict[Register, set[object]] = {r: set() for r in automaton.registers}
     for t in automaton.transitions:
         for a in t.actions:
-            if isinstance(a, Store | Check):
+            if isinstance(a, Store) and a.keep.adds_up:
+                found[a.register].add((a.value, a.keep))
+            elif isinstance(a, Store | Check):
                 found[a.register].add(a.value)
         for f in formulas_of(t.actions):
             for r in f.registers:
@@ -103,15 +105,16 @@ def pruned(automaton: Automaton) -> Automaton:
 
     def kept(t: Transition) -> Iterator[Action]:
         cleared = {a.register for a in t.actions if isinstance(a, Clear)}
+        replaced = {a.register for a in t.actions if isinstance(a, Store) and not a.keep.adds_up}
         for a in t.actions:
             if not isinstance(a, Store | Clear):
-                if a.registers <= maybe[t.source]:
+                if (a.awaited if isinstance(a, Holds) else a.registers) <= maybe[t.source]:
                     yield a
             elif a.register not in live[t.target]:
                 continue
             elif isinstance(a, Store):
-                yield replace(a, keep=Keep.NEW) if a.register in cleared else a
-            elif a.register in maybe[t.source] - {b.register for b in t.actions if isinstance(b, Store)}:
+                yield replace(a, keep=Keep.NEW) if a.register in cleared & replaced else a
+            elif a.register in maybe[t.source] - replaced:
                 yield a
 
     found = automaton.relabelled(kept)

@@ -104,7 +104,54 @@ class CameBefore:
         return f"{self.machine.name} within {print_window(self.machine.deadline)} before"
 
 
-Predicate = TypeIs | Test | Before | CameBefore
+@dataclass(frozen=True)
+class Ranking:
+    """The order of an automaton's runs for NEXT or LAST, as far as it matters: that of the best run of each state.
+
+    The ranks are sets of states: the best runs to the states of a rank have marked the same events, and more is to be
+    had of them than of those of the next rank (Grez, Algorithm 2). State 0 is that of runs which have not started.
+    Its name identifies it: rankings with the same name are the same.
+    """
+
+    name: str
+    selector: ast.Selector  # NEXT, where the first difference decides, or LAST, where the most recent one does
+    finals: frozenset[int] = field(compare=False, repr=False)
+    moves: tuple[tuple[int, Guard, bool, int], ...] = field(compare=False, repr=False)  # the flag: an event is marked
+
+    @property
+    def guards(self) -> Iterator[Guard]:
+        return (guard for _, guard, _, _ in self.moves)
+
+    @property
+    def predicates(self) -> list[Predicate]:
+        return predicates_of(self.guards)
+
+
+@dataclass(frozen=True)
+class Best:
+    """No run of a ranked automaton comes to the target with this event that is better than those of this step."""
+
+    ranking: Ranking
+    source: int
+    marked: bool
+    target: int
+
+    def __str__(self) -> str:
+        return f"best to {self.target} from {self.source}{' marked' if self.marked else ''} in {self.ranking.name}"
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """No run of a ranked automaton ends with this event that is better than the best that come to the target."""
+
+    ranking: Ranking
+    target: int
+
+    def __str__(self) -> str:
+        return f"best end at {self.target} in {self.ranking.name}"
+
+
+Predicate = TypeIs | Test | Before | CameBefore | Best | Chosen
 #: What tells of the events before an event.
 Past = Machine | LatestStart
 Literal = tuple[Predicate, bool]
@@ -148,7 +195,7 @@ def types_asked(guards: Iterable[Guard]) -> dict[Test, frozenset[str]]:
 
 @lru_cache(maxsize=10_000)
 def _place(p: Predicate) -> tuple[int, str]:
-    return (TypeIs, Test, Before, CameBefore).index(type(p)), str(p)
+    return (TypeIs, Test, Before, CameBefore, Best, Chosen).index(type(p)), str(p)
 
 
 def machines_of(predicates: Iterable[Predicate]) -> list[Past]:
@@ -157,7 +204,29 @@ def machines_of(predicates: Iterable[Predicate]) -> list[Past]:
     for p in predicates:
         if isinstance(p, Before | CameBefore) and p.machine not in found:
             found |= dict.fromkeys([*machines_of(p.machine.predicates), p.machine])
+        elif isinstance(p, Best | Chosen):
+            found |= dict.fromkeys(machines_of(p.ranking.predicates))
     return list(found)
+
+
+def rankings_of(guards: Iterable[Guard]) -> list[Ranking]:
+    """The rankings that the guards use, each after the rankings that its own guards use."""
+    found: dict[Ranking, None] = {}
+    for p in predicates_of(guards):
+        if isinstance(p, Best | Chosen) and p.ranking not in found:
+            found |= dict.fromkeys([*rankings_of(p.ranking.guards), p.ranking])
+    return list(found)
+
+
+def guards_asked(guards: Iterable[Guard]) -> list[Guard]:
+    """The guards, and those of the rankings that they use."""
+    own = list(guards)
+    return [*own, *(g for ranking in rankings_of(own) for g in ranking.guards)]
+
+
+def predicates_asked(guards: Iterable[Guard]) -> list[Predicate]:
+    """The predicates that are evaluated for each event: all but those of rankings, whose own are among them."""
+    return [p for p in predicates_of(guards_asked(guards)) if not isinstance(p, Best | Chosen)]
 
 
 def cells(predicates: Iterable[Predicate]) -> Iterator[Guard]:

@@ -55,8 +55,11 @@ class RegisterMoves:
         self._memory = register_liveness(automaton)
         self._asked = {r: longest_time_checked(automaton, r) for r in sorted(automaton.registers)}
         equal = {c.register for a in actions for c in comparisons_of(a) if _is_equality(c)}
-        #: All registers, in the order of the trees' keys.
-        self.registers: list[Register] = sorted(automaton.registers, key=lambda r: (r not in equal, len(r), r))
+        self._adding = {w.register for a in actions for w in _adding_up(a)}
+        #: All registers, in the order of the trees' keys. Those that add up come last: no check bounds them.
+        self.registers: list[Register] = sorted(
+            automaton.registers, key=lambda r: (r in self._adding, r not in equal, len(r), r)
+        )
 
     def handling_of(
         self, source: frozenset[int], target: frozenset[int], actions: Actions, *, marks: bool
@@ -100,7 +103,10 @@ class RegisterMoves:
 
         Registers that are dropped or overwritten must come after all registers that are carried over. Least or greatest
         values of several runs may become equal, so no register that is carried over may come after one of those.
+        Of what adds up, counts alone keep the order.
         """
+        if any(w.keep is not Keep.COUNT for w in _adding_up(actions)):
+            return False
         compared = {w.register for w in writes_of(actions) if isinstance(w, Store) and w.keep is not Keep.NEW}
         last = False
         for register in self.registers:
@@ -128,6 +134,10 @@ class RegisterMoves:
     def _stored(self, states: frozenset[int]) -> Registers:
         """The registers that every run in the states has stored in; runs of one subset all stored in the same ones."""
         return _NONE.union(*(self._memory.stored.get(s, _NONE) for s in states))
+
+
+def _adding_up(actions: Actions) -> list[Store]:
+    return [w for w in writes_of(actions) if isinstance(w, Store) and w.keep.adds_up]
 
 
 def _is_equality(c: Comparison) -> bool:

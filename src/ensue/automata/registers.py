@@ -6,6 +6,11 @@ stores the time and the `id` of an `A` event; at a `B` event it checks that the 
 that the `id` equals the stored one. A register that holds a time is a clock. A check of an empty register holds,
 because there is nothing to compare with. The checks of a transition come before its stores. A condition that is not a
 comparison with one register is a condition over several (`Holds`).
+
+    (B AS y FILTER RUNNING sum(y.v) < 5)+
+
+stores what it comes to so far: such a register is computed from its own content and from the event. In the condition,
+`RUNNING sum($1, v)` is what register 1 holds together with the `v` of the event.
 """
 
 from __future__ import annotations
@@ -32,6 +37,17 @@ class Keep(StrEnum):
     NEW = ""
     LEAST = " if less"
     GREATEST = " if greater"
+    #: These add up over events; all but the first pass over NULL.
+    FIRST = ", or what it was"
+    LEAST_KNOWN = " if known and less"
+    GREATEST_KNOWN = " if known and greater"
+    COUNT = ", counted"  # how often the value is TRUE
+    TOTAL = ", added"
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether the register holds an aggregate of all that was stored."""
+        return self not in (Keep.NEW, Keep.LEAST, Keep.GREATEST)
 
 
 @dataclass(frozen=True)
@@ -99,12 +115,18 @@ class Holds:
 
     @property
     def registers(self) -> frozenset[Register]:
-        return frozenset(r for e in ast.find(self.condition, ast.Attribute) if (r := register_of(e)) is not None)
+        return _registers_in(self.condition)
+
+    @property
+    def awaited(self) -> frozenset[Register]:
+        """The registers without whose content the condition says nothing: all but those that add up."""
+        return _registers_in(without_running(self.condition))
 
     @property
     def outside(self) -> frozenset[str]:
         """The variables from outside, which have no registers yet."""
-        return frozenset(e.variable for e in ast.find(self.condition, ast.Attribute) if register_of(e) is None)
+        found = ast.find(without_running(self.condition), ast.Attribute)
+        return frozenset(e.variable for e in found if register_of(e) is None)
 
     def renamed(self, names: Mapping[Register, Register]) -> Self:
         return self.with_parts(lambda e: stored_in(names.get(r, r)) if (r := register_of(e)) is not None else None)
@@ -129,6 +151,17 @@ def register_of(e: ast.Node) -> Register | None:
     return e.name if isinstance(e, ast.Attribute) and e.variable == _REGISTERS else None
 
 
+def _registers_in(e: ast.Expression) -> frozenset[Register]:
+    return frozenset(r for part in ast.find(e, ast.Attribute) if (r := register_of(part)) is not None)
+
+
+def without_running(e: ast.Expression) -> ast.Expression:
+    """The expression without its RUNNING aggregates, whose terms are of other events than this one."""
+    return ast.replaced(e, lambda part: NULL if isinstance(part, ast.Running) else None)
+
+
+NULL = ast.Literal(None, ast.LiteralType.NULL)
+
 Comparison = Check | Since
 Condition = Comparison | Holds
 Action = Store | Clear | Condition
@@ -152,8 +185,8 @@ def formulas_of(actions: Iterable[Action]) -> list[Holds]:
 
 
 def writes_of(actions: Iterable[Action]) -> list[Store | Clear]:
-    """The stores and clears, in a fixed order."""
-    return sorted((a for a in actions if isinstance(a, Store | Clear)), key=str)
+    """The stores and clears, in a fixed order: what is cleared may then begin to add up."""
+    return sorted((a for a in actions if isinstance(a, Store | Clear)), key=lambda a: (isinstance(a, Store), str(a)))
 
 
 def fresh(*used: Collection[Register]) -> Iterator[Register]:

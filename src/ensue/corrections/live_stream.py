@@ -72,9 +72,12 @@ class LiveStream:
         self._delay = delay
         self._told = NO_TIME  # the time up to which the queries have spoken of the events
 
-    def add(self, name: str, revision: Revision, types: frozenset[str] | None) -> None:
-        """One more query, which reads events of these types, over the events after the latest one that has come."""
-        self._followers[name] = _Follower(revision, types, self.unsettled.latest)
+    def add(self, name: str, revision: Revision, types: frozenset[str] | None, since: int | None = None) -> None:
+        """One more query, which reads events of these types, over the events after `since`.
+
+        Without it, after the latest one that has come.
+        """
+        self._followers[name] = _Follower(revision, types, self.unsettled.latest if since is None else since)
 
     def remove(self, name: str) -> list[Matches]:
         """One query less. Gives what it has told that could still have changed."""

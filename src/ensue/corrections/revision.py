@@ -198,6 +198,11 @@ class Revision:
     def load(self, state: Parts) -> None:
         self._points, self._seen = [_Point(0, state)], None
 
+    def begin(self, state: Parts) -> None:
+        """Begins with this state, over events of which nothing has been told yet, whatever others have been told."""
+        self.load(state)
+        self._go_back(0)
+
 
 def _size(state: Parts) -> int:
     """The bytes of the arrays and tables of a state."""

@@ -15,16 +15,21 @@ import pyarrow.compute as pc
 from ensue.data.reading import (
     TIME_ADVICE,
     Reading,
+    TimeColumn,
     check_column,
     check_reading,
     events_by_stream,
+    named_times,
     nanoseconds_of_a_step,
     no_time_type,
+    time_of_stream,
 )
 from ensue.data.schema import Schema, timestamp_literal
 from ensue.data.sources import read_table
 from ensue.errors import DataError, listed
+from ensue.language.ast import NANOSECONDS
 
+Ticks = npt.NDArray[np.int64]
 log = logging.getLogger("ensue")
 
 
@@ -103,7 +108,7 @@ def read_events(
     events: Any,
     streams: tuple[str, ...],
     *,
-    time: str | None = "time",
+    time: TimeColumn = "time",
     type: str | None = None,
     unit: str | None = None,
     tiebreak: str | None = None,
@@ -116,7 +121,8 @@ def read_events(
     that the query uses, so that a file's other columns need not be read; None means all attributes.
     """
     check_reading(time=time, type=type, unit=unit, tiebreak=tiebreak)
-    arrived, merged = _arrived(events, streams, {"time": time, "type": type, "tiebreak": tiebreak}, used)
+    reading: Reading = {"time": time, "type": type, "unit": unit, "tiebreak": tiebreak}
+    arrived, merged = _arrived(events, streams, reading, used)
     return _stream_of(_in_order(arrived, tiebreak, merged=merged, timed=time is not None), time, unit)
 
 
@@ -126,6 +132,9 @@ def read_arrived(
     """The events in the order in which they came, whatever their times: for those who put them in order themselves."""
     check_reading(**reading)
     arrived, _ = _arrived(events, streams, reading, used)
+    if pa.types.is_floating(arrived.column(_TIME).type):
+        time = named_times(reading.get("time", "time"))
+        raise no_time_type(time, str(arrived.column(_TIME).type), "; events that are pushed have no float times")
     if (tiebreak := reading.get("tiebreak")) is not None:
         _column(arrived, tiebreak, "tie-break")
     return _stream_of(arrived, reading.get("time", "time"), reading.get("unit"))
@@ -138,14 +147,15 @@ def _arrived(
 
     Also whether they are of several streams.
     """
-    time, type, tiebreak = reading.get("time", "time"), reading.get("type"), reading.get("tiebreak")
+    type, tiebreak = reading.get("type"), reading.get("tiebreak")
     tables = []
-    only = None if used is None else used | {c for c in (time, type, tiebreak) if c is not None}
     for name, source in events_by_stream(events, streams).items():
+        time = time_of_stream(reading.get("time", "time"), name)
+        only = None if used is None else used | {c for c in (time, type, tiebreak) if c is not None}
         table = read_table(source, only=only if type else _with_type(only), encoded=type or "type")
         if not table.column_names and not table.num_rows and len(streams) > 1:
             continue  # an empty list of rows has no columns
-        types, times = _event_types(table, name, type), _event_times(table, time)
+        types, times = _event_types(table, name, type), _event_times(table, time, reading.get("unit"))
         if time is not None and times.type != table.column(time).type:  # filters too see the times that a text means
             table = table.set_column(table.column_names.index(time), time, times)
         tables.append(table.append_column(_TYPE, types).append_column(_TIME, times))
@@ -154,9 +164,12 @@ def _arrived(
     return (tables[0], False) if len(tables) == 1 else (_merge(tables, streams), True)
 
 
-def _stream_of(table: pa.Table, time: str | None, unit: str | None) -> EventStream:
+def _stream_of(table: pa.Table, time: TimeColumn, unit: str | None) -> EventStream:
     shown, types = table.column(_TIME), table.column(_TYPE)
-    return EventStream(table.drop_columns([_TYPE, _TIME]), types, None, _tick(shown, time, unit), shown)
+    events = table.drop_columns([_TYPE, _TIME])
+    if pa.types.is_floating(shown.type):
+        return EventStream(events, types, *_ticks_of_floats(shown, named_times(time), unit), shown)
+    return EventStream(events, types, None, _tick(shown, None if time is None else named_times(time), unit), shown)
 
 
 def _with_type(only: frozenset[str] | None) -> frozenset[str] | None:
@@ -185,11 +198,20 @@ def joined(first: EventStream, second: EventStream) -> EventStream:
 
 
 def _merge(tables: list[pa.Table], streams: tuple[str, ...]) -> pa.Table:
+    kinds = {str(t.column(_TIME).type): _kind_of_time(t.column(_TIME).type) for t in tables}
+    if len(set(kinds.values())) > 1:
+        raise DataError(f"the times of the streams {listed(streams)} do not compare: they are of types {listed(kinds)}")
+    if any(pa.types.is_floating(t.column(_TIME).type) for t in tables):
+        tables = [_with_times(t, t.column(_TIME).cast(pa.float64())) for t in tables]
     try:
         plain = [t.set_column(t.column_names.index(_TYPE), _TYPE, t.column(_TYPE).cast(pa.string())) for t in tables]
         return pa.concat_tables(plain, promote_options="permissive")
     except (pa.ArrowInvalid, pa.ArrowTypeError) as e:
         raise DataError(f"the streams {listed(streams)} have columns of one name and different types: {e}") from None
+
+
+def _with_times(table: pa.Table, times: pa.ChunkedArray) -> pa.Table:
+    return table.set_column(table.column_names.index(_TIME), _TIME, times)
 
 
 # ---------------------------------------------------------------- types, times, order
@@ -212,7 +234,12 @@ def _event_types(table: pa.Table, stream: str, type: str | None) -> pa.ChunkedAr
         raise DataError(f"the type column '{type or 'type'}' is of type {column.type}, not of strings") from None
 
 
-def _event_times(table: pa.Table, time: str | None) -> pa.ChunkedArray:
+def _kind_of_time(type_: pa.DataType) -> tuple[bool, bool]:
+    """Times compare where both are numbers or neither, and both have a zone or neither."""
+    return pa.types.is_integer(type_) or pa.types.is_floating(type_), getattr(type_, "tz", None) is not None
+
+
+def _event_times(table: pa.Table, time: str | None, unit: str | None) -> pa.ChunkedArray:
     if time is None:
         return pa.chunked_array([integers(np.arange(table.num_rows))], pa.int64())
     column = _column(table, time, "time", TIME_ADVICE)
@@ -229,8 +256,20 @@ def _event_times(table: pa.Table, time: str | None) -> pa.ChunkedArray:
         return _parse_times(column, time)
     if is_.is_null(column.type):  # no rows: the file has only its header
         return column.cast(pa.int64())
-    advice = "; round it to whole steps first, such as milliseconds" if is_.is_floating(column.type) else ""
-    raise no_time_type(time, str(column.type), advice)
+    if is_.is_floating(column.type):
+        return _float_times(column, time, unit)
+    raise no_time_type(time, str(column.type), "")
+
+
+def _float_times(column: pa.ChunkedArray, time: str, unit: str | None) -> pa.ChunkedArray:
+    """Times such as 1.25 seconds."""
+    if unit is None:
+        raise no_time_type(time, str(column.type), "; of floats, too, say the unit, such as unit='s'")
+    column = column.cast(pa.float64())
+    if not pc.all(pc.is_finite(column)).as_py():
+        row = pc.index(pc.is_finite(column), False).as_py() + 1
+        raise DataError(f"the time column '{time}' is not finite in row {row}: that event has no place in the stream")
+    return column
 
 
 def _parse_times(column: pa.ChunkedArray, time: str) -> pa.ChunkedArray:
@@ -249,6 +288,17 @@ def _parse_times(column: pa.ChunkedArray, time: str) -> pa.ChunkedArray:
             wanted = "an ISO time such as 2024-03-31 01:30:00"
             raise DataError(f"the time column '{time}' holds '{text[:40]}' in row {row}, which is not {wanted}")
     raise DataError(f"the time column '{time}' has some times with a zone and some without: give all of them a zone")
+
+
+def _ticks_of_floats(column: pa.ChunkedArray, time: str, unit: str | None) -> tuple[Ticks, int]:
+    """Times in floats, rounded to microseconds, or to the unit if that is shorter; and how long such a step is."""
+    length = nanoseconds_of_a_step(time, str(column.type), None, unit)
+    assert length is not None, "floats without a unit are refused"
+    step = min(length, NANOSECONDS["us"])
+    ticks = np.rint(numbers(one_chunk(column)) * (length // step))
+    if len(ticks) and np.abs(ticks).max() >= 2**63:
+        raise DataError("a time does not fit 64 bits")
+    return ticks.astype(np.int64), step
 
 
 def _in_order(table: pa.Table, tiebreak: str | None, *, merged: bool, timed: bool) -> pa.Table:
@@ -279,10 +329,11 @@ def _steps_back(times: pa.ChunkedArray) -> int:
     """The number of times that are less than the previous one; chunk by chunk, as joining the chunks costs more."""
     found, last = 0, None
     for chunk in times.chunks:
-        ticks = as_integers(pa.chunked_array([chunk]))
+        floats = pa.types.is_floating(chunk.type)
+        ticks = numbers(chunk) if floats else as_integers(pa.chunked_array([chunk]))
         if len(ticks):
-            found += int(np.count_nonzero(ticks[1:] < ticks[:-1])) + (last is not None and int(ticks[0]) < last)
-            last = int(ticks[-1])
+            found += int(np.count_nonzero(ticks[1:] < ticks[:-1])) + int(last is not None and ticks[0] < last)
+            last = ticks[-1]
     return found
 
 

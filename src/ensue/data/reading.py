@@ -8,19 +8,24 @@ from typing import Any, TypedDict
 from ensue.errors import DataError, did_you_mean, listed
 from ensue.language.ast import NANOSECONDS, UNITS
 
+#: The name of the time column, for each stream if they differ; None keeps the order of the rows.
+TimeColumn = str | Mapping[str, str] | None
+
 
 class Reading(TypedDict, total=False):
     """The columns for time, type and tie-break, and the unit of time: see `Query.run`."""
 
-    time: str | None
+    time: TimeColumn
     type: str | None
     unit: str | None
     tiebreak: str | None
 
 
 def check_reading(**reading: object) -> None:
-    """Refuses options that are not strings."""
+    """Refuses options that are not strings; `time` may be a mapping of strings."""
     for option, value in reading.items():
+        if option == "time" and isinstance(value, Mapping) and all(isinstance(v, str) for v in value.values()):
+            continue
         if value is not None and not isinstance(value, str):
             raise DataError(f"{option}= takes a string, not {value!r}")
 
@@ -36,6 +41,20 @@ def events_by_stream(events: Any, streams: tuple[str, ...]) -> dict[str, Any]:
         example = ", ".join(f"{s!r}: ..." for s in streams)
         raise DataError(f"the query reads the streams {listed(streams)}: give a mapping {{{example}}}")
     return {streams[0]: events}
+
+
+def time_of_stream(time: TimeColumn, stream: str) -> str | None:
+    """The time column of one stream."""
+    if not isinstance(time, Mapping):
+        return time
+    if stream not in time:
+        raise DataError(f"no time column was given for the stream {stream}; given are those of {listed(time)}")
+    return time[stream]
+
+
+def named_times(time: TimeColumn) -> str:
+    """The time columns as messages name them."""
+    return ", ".join(dict.fromkeys(time.values())) if isinstance(time, Mapping) else time or ""
 
 
 #: For each role of a column: how to name another column.
@@ -79,9 +98,10 @@ def no_time_type(time: str, type_: str, advice: str) -> DataError:
     return DataError(f"the time column '{time}' is of type {type_}: {wanted}")
 
 
-def no_unit(time: str | None) -> DataError:
+def no_unit(column: TimeColumn) -> DataError:
     """The error for a query that compares times whose unit is not known."""
-    if time is None:
+    time = named_times(column)
+    if column is None:
         return DataError("the query compares times, but with time=None events have no time: name the time column")
     return DataError(
         f"the query compares times, and the time column '{time}' is an integer: say its unit, such as unit='ms'"

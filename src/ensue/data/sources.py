@@ -1,22 +1,25 @@
-"""Reads every supported source of events as an Arrow table: tables, frames, rows, files."""
+"""Reads every supported source of events as an Arrow table: tables, frames, rows, paths."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import datetime
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from ensue.data.event_files import read_path, read_stream_format, schema_of_path, together
+from ensue.data.row_dicts import from_rows
 from ensue.errors import DataError, listed
+
+__all__ = ["is_spark", "read_schema", "read_stream_format", "read_table"]
 
 
 def read_table(source: Any, *, only: frozenset[str] | None = None, encoded: str | None = None) -> pa.Table:
-    """One source as an Arrow table: a table, batches, a pandas or polars frame, rows, or a path.
+    """One source as an Arrow table: a table, batches, a frame of any library, rows, or a path.
 
-    From a Parquet file, only the columns in `only` are read if the file has them all, and the column `encoded` is read
-    as a dictionary, so that not every row becomes a string.
+    From Parquet files, and from what is read on demand, only the columns in `only` are read if all of them are there.
+    Of a Parquet file, the column `encoded` is read as a dictionary, so that not every row becomes a string.
     """
     try:
         table = _table(source, only, encoded)
@@ -40,13 +43,9 @@ def is_spark(events: Any) -> bool:
 
 
 def read_schema(path: str | Path) -> pa.Schema:
-    """The columns of a file; for a Parquet file, the rows are not read."""
-    if Path(path).suffix.lower() in _PARQUET and Path(path).exists():
-        try:
-            return _parquet_schema(Path(path))
-        except (pa.ArrowException, OSError) as e:
-            raise DataError(f"cannot read {path}: {e}") from None
-    return read_table(path).schema
+    """The columns of a file or folder; of Parquet files, the rows are not read."""
+    schema = schema_of_path(path)
+    return read_table(schema.empty_table()).schema
 
 
 def _table(source: Any, only: frozenset[str] | None, encoded: str | None) -> pa.Table:
@@ -57,22 +56,71 @@ def _table(source: Any, only: frozenset[str] | None, encoded: str | None) -> pa.
     if isinstance(source, pa.RecordBatchReader):
         return source.read_all()
     if isinstance(source, str | Path):
-        return _read_file(Path(source), only, encoded)
-    library = source.__class__.__module__.partition(".")[0]
-    if library == "pandas" and hasattr(source, "columns"):
-        return pa.Table.from_pandas(source, preserve_index=False)
-    if library == "polars" and hasattr(source, "collect"):
-        source = source.collect()
-    if library == "polars" and hasattr(source, "columns"):
-        return source.to_arrow()
+        return read_path(source, only, encoded)
+    frame = _from_library(source, only)
+    if frame is not None:
+        return frame
     if hasattr(source, "__arrow_c_stream__"):
         return pa.table(source)
-    if isinstance(source, list) and all(isinstance(row, Mapping) for row in source):
-        return _from_rows(source)
-    kind = f"{source.__class__.__module__}.{source.__class__.__qualname__}"
-    raise DataError(
-        f"cannot read events from {kind}: give an Arrow table or reader, a pandas or polars frame, "
-        "a list of dicts, or a path to Parquet, CSV or JSON lines"
+    if hasattr(source, "__arrow_c_array__"):
+        return pa.Table.from_batches([pa.record_batch(source)])
+    if isinstance(source, Iterable) and not isinstance(source, bytes | Mapping):
+        return _from_parts(list(source), source, only, encoded)
+    raise _unknown(source)
+
+
+def _from_library(source: Any, only: frozenset[str] | None) -> pa.Table | None:
+    """What each library has of its own; None for what is not of these libraries."""
+    library = source.__class__.__module__.partition(".")[0]
+    if library == "pandas" and hasattr(source, "columns"):
+        return _from_pandas(source)
+    if library == "polars" and hasattr(source, "collect"):
+        names = source.collect_schema().names()
+        wanted = [n for n in names if n in only] if only is not None and only <= set(names) else names
+        return source.select(wanted).collect().to_arrow()
+    if library == "polars" and hasattr(source, "columns"):
+        return source.to_arrow()
+    if library == "pyarrow" and hasattr(source, "to_table"):  # a dataset, a fragment, a scanner
+        if hasattr(source, "scanner") and only is not None and only <= set(source.schema.names):
+            return source.to_table(columns=[n for n in source.schema.names if n in only])
+        return source.to_table()
+    return None
+
+
+def _from_pandas(frame: Any) -> pa.Table:
+    """A pandas frame. An index that has a name is a column, and so is one of times: without a name it is `time`."""
+    index, known = frame.index, set(frame.columns)
+    times = index.__class__.__name__ == "DatetimeIndex"
+    levels = list(index.names)
+    names = ["time" if name is None and times else name for name in levels]
+    if any(name is not None and name not in known for name in names):
+        frame = frame.rename_axis(index=names).reset_index(
+            level=[k for k, n in enumerate(names) if n not in (None, *known)]
+        )
+    return pa.Table.from_pandas(frame, preserve_index=False)
+
+
+def _from_parts(parts: list[Any], source: Any, only: frozenset[str] | None, encoded: str | None) -> pa.Table:
+    """Rows, tables or paths, as they come from a list or from a generator."""
+    if all(isinstance(part, Mapping) for part in parts):
+        return from_rows(parts)
+    if all(isinstance(part, str | Path) for part in parts):
+        return together([read_path(part, only, encoded) for part in parts])
+    if all(hasattr(part, "__arrow_c_stream__") or hasattr(part, "__arrow_c_array__") for part in parts):
+        return together([_table(part, only, encoded) for part in parts])
+    strange = next(p for p in parts if not isinstance(p, Mapping))
+    raise _unknown(source, f" with {_kind(strange)} in it")
+
+
+def _kind(source: Any) -> str:
+    return f"{source.__class__.__module__}.{source.__class__.__qualname__}"
+
+
+def _unknown(source: Any, more: str = "") -> DataError:
+    return DataError(
+        f"cannot read events from {_kind(source)}{more}: give an Arrow table, reader or dataset, a pandas or polars "
+        "frame, whatever has __arrow_c_stream__, dicts or record batches in a list or generator, or a path to Parquet, "
+        "CSV, JSON lines or Arrow"
     )
 
 
@@ -86,25 +134,6 @@ def _with_wide_indices(table: pa.Table) -> pa.Table:
     return table
 
 
-def _from_rows(rows: list[Mapping[str, Any]]) -> pa.Table:
-    """Rows as a table. Not by Table.from_pylist, which reads only the columns that the first row has."""
-    columns = {}
-    for name in dict.fromkeys(name for row in rows for name in row):
-        # pandas' NaT is an instance of datetime, but stands for a missing time.
-        values = [None if v.__class__.__name__ == "NaTType" else v for v in (row.get(name) for row in rows)]
-        zoned = {v.tzinfo is not None for v in values if isinstance(v, datetime)}
-        if len(zoned) > 1:
-            raise DataError(f"the column '{name}' has some times with a zone and some without: give all of them a zone")
-        try:
-            columns[str(name)] = pa.array(values)
-        except (pa.ArrowException, ValueError, TypeError, OverflowError) as e:
-            raise DataError(f"the column '{name}' cannot be read: {e}") from None
-    return pa.table(columns)
-
-
-_PARQUET = (".parquet", ".pq")
-
-
 def _without_view(type_: pa.DataType) -> pa.DataType:
     """The type with Arrow's view types replaced by plain ones: many Arrow functions have no kernel for views."""
     if pa.types.is_dictionary(type_):
@@ -115,97 +144,3 @@ def _without_view(type_: pa.DataType) -> pa.DataType:
     if pa.types.is_struct(type_):
         return pa.struct([f.with_type(_without_view(f.type)) for f in type_])
     return {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}.get(type_, type_)
-
-
-def _read_file(path: Path, only: frozenset[str] | None, encoded: str | None) -> pa.Table:
-    try:
-        if not path.exists():
-            raise DataError(f"there is no file {path}")
-    except OSError as e:
-        raise DataError(f"cannot read this path: {e.strerror}") from None
-    endings = [s for s in path.suffixes if s not in (".gz", ".bz2", ".zst")]
-    ending = endings[-1].lower() if endings else ""
-    try:
-        if ending in _PARQUET:
-            return _read_parquet(path, only, encoded)
-        return read_stream_format(path, ending)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OSError) as e:
-        raise DataError(f"cannot read {path}: {e}") from None
-
-
-def _read_parquet(source: Any, only: frozenset[str] | None, encoded: str | None) -> pa.Table:
-    import pyarrow.parquet as pq
-
-    if isinstance(source, pa.NativeFile):
-        # In one thread: a process that ended right after a parallel read of a buffer aborted in 2 of 25 runs.
-        return pq.ParquetFile(source, pre_buffer=False).read(use_threads=False)
-    schema = _parquet_schema(source)
-    columns = [n for n in schema.names if n in only] if only is not None and only <= set(schema.names) else None
-    strings = encoded in schema.names and pa.types.is_string(schema.field(encoded).type)
-    # Buffering ahead helps with remote files; for a local file it costs a tenth of the time (measured).
-    how = {"read_dictionary": [encoded] if strings else None, "pre_buffer": False}
-    if source.is_file() and (file := pq.ParquetFile(source, **how)).num_row_groups <= 1:
-        return file.read(columns=columns)
-    # This reads row groups in parallel, but it loads pandas if that is installed: a small file should not wait for it.
-    return pq.read_table(source, columns=columns, **how)
-
-
-def _parquet_schema(path: Path) -> pa.Schema:
-    """The columns of a Parquet file, or of a folder of such files, as Spark writes it."""
-    import pyarrow.parquet as pq
-
-    return pq.read_schema(path) if path.is_file() else pq.ParquetDataset(path).schema
-
-
-def read_stream_format(source: Any, ending: str) -> pa.Table:
-    """Reads a path or an open file, in the format that `ending`, the end of the file's name, stands for."""
-    match ending:
-        case ".parquet" | ".pq":
-            return _read_parquet(source, None, None)
-        case ".csv":
-            from pyarrow import csv
-
-            return _checked_text(csv.read_csv(source))
-        case ".jsonl" | ".ndjson" | ".json":
-            return _read_json(source)
-        case ".arrow" | ".feather":
-            from pyarrow import feather
-
-            return feather.read_table(source)
-    raise DataError(f"cannot tell the format of {source}: name it .parquet, .csv, .jsonl or .arrow")
-
-
-def _checked_text(table: pa.Table) -> pa.Table:
-    """The table of a CSV, after a check that its text is UTF-8: Arrow reads other text as bytes."""
-    for name in table.column_names:
-        if pa.types.is_binary(table.schema.field(name).type):
-            values = table.column(name).to_pylist()
-            row = next(i for i, v in enumerate(values) if v is not None and not _is_utf8(v)) + 1
-            raise DataError(f"the column '{name}' is not UTF-8 text, first in row {row}: save the file as UTF-8")
-    return table
-
-
-def _is_utf8(value: bytes) -> bool:
-    try:
-        value.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def _read_json(source: Any) -> pa.Table:
-    """JSON lines, or one JSON array of objects."""
-    import json as standard
-
-    from pyarrow import json
-
-    with source if isinstance(source, pa.NativeFile) else pa.input_stream(str(source)) as stream:
-        data = stream.read()
-    if not data.strip():
-        return pa.table({})
-    if data.lstrip().startswith(b"["):
-        rows = standard.loads(data)
-        if not all(isinstance(row, dict) for row in rows):
-            raise DataError("a JSON file must hold one object per line, or an array of objects")
-        return _from_rows(rows)
-    return json.read_json(pa.BufferReader(data))

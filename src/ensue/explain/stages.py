@@ -99,8 +99,11 @@ def _engine(choice: Choice) -> list[str]:
     if spans is not None:
         folded = "; ".join(f.text for f in spans.folded) or "nothing"
         lines.append(f"folded        {folded}: while events come, none of which is kept for {spans.variable}")
+    for ranking in plan.rankings:
+        states = counted(1 + len({target for *_, target in ranking.moves}), "state")
+        lines.append(f"ranks         {ranking.selector}: the best partial match of each of {states}, in their order")
     if plan.chooses is not None:
-        lines.append(f"choice        {plan.chooses}: at the end of a match, among the best of each start in reach")
+        lines.append(f"choice        {plan.chooses}: at the end of a match, among {_candidates(plan)}")
     if plan.chooses_judged is not None:
         lines.append(f"choice        {plan.chooses_judged}: at the end of a match, among all that passed")
     lines += late_lines(choice)
@@ -111,6 +114,13 @@ def _engine(choice: Choice) -> list[str]:
     if plan.decided_last:
         lines.append(f"detection     from the matches, because {plan.decided_last}")
     return lines
+
+
+def _candidates(plan: Plan) -> str:
+    """Which matches of an end a selector compares with each other."""
+    if not plan.compares_all:
+        return "the best of each start in reach"
+    return "all of its earliest start in reach" if plan.chooses_earliest else "all of this end"
 
 
 def _time(plan: Plan, slow: list[str]) -> str:

@@ -199,7 +199,7 @@ class _Folded:
         self._word: Any = np.uint16 if small else np.uint64
         wanted = [(k, p) for k, p in enumerate(predicates) if not given >> k & 1]
         self._types = {p.name: 1 << k for k, p in wanted if isinstance(p, TypeIs)}
-        self._others = [(self._word(k), p) for k, p in wanted if not isinstance(p, TypeIs)]
+        self._others = [(self._word(k), p) for k, p in wanted if isinstance(p, Test | Before | CameBefore)]
         self._table = np.full(1 << len(predicates), _NO_CLASS) if small else None
         self._class: dict[int, int] = {}
 

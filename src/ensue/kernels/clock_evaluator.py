@@ -58,7 +58,7 @@ class ClockEvaluator(Evaluator):
         """For each configuration and each of its slots: the earliest reset of a run that may still become a match."""
         found = np.full((len(self.programs.configurations), self.partitions.slots.shape[1]), NO_CHECK)
         for c, configuration in enumerate(self.programs.configurations):
-            for slot, states in enumerate(configuration):
+            for slot, states in enumerate(configuration.subsets):
                 lasts = [self._lasts.get(s) for s in states]
                 if all(t is not None for t in lasts):
                     found[c, slot] = max(self.latest - max(t for t in lasts if t is not None), NO_CHECK)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ensue.automata.determinize import Configuration, Program
+from ensue.automata.determinize import Program, Subset
 from ensue.automata.liveness import register_liveness
 from ensue.automata.model import Automaton
 from ensue.automata.registers import Actions, conditions_of, writes_of
@@ -44,10 +44,10 @@ class ClockPrograms:
     def steps(self) -> ClockSteps:
         return ClockSteps(self._moves.view(), self._reports.view(), self._lower)
 
-    def add(self, program: Program, before: Configuration) -> None:
+    def add(self, program: Program, before: tuple[Subset, ...]) -> None:
         """Adds what a program asks of the clock."""
         for slot, moves in program.slots:
-            waits = not self._waiting.isdisjoint(program.after[slot])
+            waits = not self._waiting.isdisjoint(program.after.subsets[slot])
             for move in moves:
                 self._moves.append(self._check[move.action], self._resets[move.action], waits)
         for move in program.reported:

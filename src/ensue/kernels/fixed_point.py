@@ -22,6 +22,10 @@ NAN, POSITIVE, NEGATIVE = 0, 1, 2
 SPECIALS = 3
 #: What is known of the floats of a column: the least and the greatest place of a last bit, and if some are special.
 LEAST_PLACE, GREATEST_PLACE, HAS_SPECIALS = range(3)
+#: As long as there are none.
+NO_FLOATS = (1 << 62, -1, 0)
+#: So many bits more than the greatest float has a sum of floats: for 2^44 of them.
+_SPARE_BITS = 53 + 44 + 1
 _SIZE, _SIGN, _INFINITY = 0x7FFFFFFFFFFFFFFF, -(1 << 63), 0x7FF0000000000000
 _NOT_A_NUMBER = 0x7FF8000000000000
 _ZERO, _ONE, _WORD = np.uint64(0), np.uint64(1), np.uint64(64)
@@ -46,6 +50,15 @@ def places(bits: Any, known: Any, found: Any) -> None:
         place = max(exponent, 1) - _BIAS + ORIGIN
         least, greatest = min(least, place), max(greatest, place)
     found[LEAST_PLACE], found[GREATEST_PLACE], found[HAS_SPECIALS] = least, greatest, special
+
+
+def limbs(found: Any) -> tuple[int, int]:
+    """The first limb of a sum of floats of which `places` has told, and how many limbs it has."""
+    least, greatest = int(found[LEAST_PLACE]), int(found[GREATEST_PLACE])
+    if greatest < 0:
+        return 0, 1
+    first = least >> 6
+    return first, ((greatest + _SPARE_BITS) >> 6) - first + 1
 
 
 @inlined
@@ -126,7 +139,7 @@ def rounded(lanes: Any, lane: int, width: int, first: int, specials: bool, out: 
     """The bits of the nearest float of each sum, and of two the one with an even last bit."""
     behind = lane + width
     for row in range(len(lanes)):
-        out[at(row)] = _rounded(lanes, row, lane, width, first)
+        out[at(row)] = rounded_row(lanes, row, lane, width, first)
         if specials:
             positive, negative = lanes[at(row), at(behind + POSITIVE)] > 0, lanes[at(row), at(behind + NEGATIVE)] > 0
             if lanes[at(row), at(behind + NAN)] > 0 or (positive and negative):
@@ -145,7 +158,8 @@ def _limb(lanes: Any, row: int, lane: int, negative: bool, lowest: int) -> Any:
 
 
 @inlined
-def _rounded(lanes: Any, row: int, lane: int, width: int, first: int) -> Any:
+def rounded_row(lanes: Any, row: int, lane: int, width: int, first: int) -> Any:
+    """The bits of the nearest float of the sum in one row, but for what is infinite or NaN."""
     negative = lanes[at(row), at(lane + width - 1)] < 0
     lowest, top = lane, lane + width - 1
     while lowest < top and lanes[at(row), at(lowest)] == 0:

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ensue.automata.formula import Formula, Op
+from ensue.automata.formula import NO_TERM, Formula, Op
 from ensue.automata.registers import Register
-from ensue.kernels.jit import inner
+from ensue.kernels.jit import inlined, inner
+from ensue.kernels.running_totals import Totals, add_to_total, begin_total, float_total, whole_total
 from ensue.kernels.value_trees import NULL, UNSET
 from ensue.language import ast
 
@@ -32,6 +33,7 @@ NEGATE, ABSOLUTE, EQUAL, UNEQUAL, LESS, AT_MOST = map(
 AND, OR, NOT, IS_NULL = map(int, (Op.AND, Op.OR, Op.NOT, Op.IS_NULL))
 TO_FLOAT, DIVIDE, FLOOR, CEILING, ROOT = map(int, (Op.TO_FLOAT, Op.DIVIDE, Op.FLOOR, Op.CEILING, Op.ROOT))
 NO_VALUE = int(Op.NULL)
+HELD, LEAST, GREATEST, TOTAL, COUNT = map(int, (Op.HELD, Op.LEAST, Op.GREATEST, Op.TOTAL, Op.COUNT))
 
 
 class Formulas(NamedTuple):
@@ -46,9 +48,15 @@ class Formulas(NamedTuple):
     place: Any  # int64[longest formula]: where whole numbers are computed; 1 and 0 are TRUE and FALSE
     place_float: Any
     is_null: Any  # bool[longest formula]
+    totals: Any  # Totals, where registers add up
 
 
-def table(formulas: Sequence[Formula], terms: Sequence[ast.Expression], number: Mapping[Register, int]) -> Formulas:
+def table(
+    formulas: Sequence[Formula],
+    terms: Sequence[ast.Expression],
+    number: Mapping[Register, int],
+    totals: Totals | None = None,
+) -> Formulas:
     """The formulas in flat arrays; each of the terms is a row of a batch's columns.
 
     `number` says where in its key a run has stored what is in each register.
@@ -65,6 +73,10 @@ def table(formulas: Sequence[Formula], terms: Sequence[ast.Expression], number: 
         }
         loaded |= {STORED_FLOAT: loaded[STORED], TERM_FLOAT: loaded[TERM], FLOAT: [floats.index(c) for c in f.floats]}
         for i in f.code:
+            if i.op >= Op.HELD:
+                term = NO_TERM if i.right == NO_TERM else loaded[TERM][i.right]
+                rows.append((int(i.op), loaded[STORED][i.left], term))
+                continue
             rows.append((int(i.op), loaded[i.op][i.left] if i.op in loaded else i.left, i.right))
         first.append(len(rows))
     op, left, right = np.array(rows, dtype=np.int32).reshape(-1, 3).T.copy()
@@ -79,14 +91,16 @@ def table(formulas: Sequence[Formula], terms: Sequence[ast.Expression], number: 
         np.zeros(longest, dtype=np.int64),
         np.zeros(longest, dtype=np.float64),
         np.zeros(longest, dtype=np.bool_),
+        totals,
     )
 
 
-@inner
+@inlined
 def holds(formulas: Any, f: int, values: Any, node: int, terms: Any, i: int, absent: bool) -> bool:
     """Whether the formula is TRUE of what a run has stored and of the event; or, `absent`, is not.
 
     Where nothing is stored in one of its registers, it says nothing. Where a query has no formulas, they are None.
+    The caller takes it in: to hand over all the arrays costs more than the formula (measured: three times the event).
     """
     if formulas is None:
         return True
@@ -96,7 +110,7 @@ def holds(formulas: Any, f: int, values: Any, node: int, terms: Any, i: int, abs
     return bool(not formulas.is_null[last] and formulas.place[last] != 0) != absent
 
 
-@inner
+@inlined
 def compute(formulas: Any, f: int, values: Any, node: int, terms: Any, i: int) -> bool:
     """Computes the formula into the place of its last instruction; False where a register has nothing stored."""
     begin, end = formulas.first[f], formulas.first[f + 1]
@@ -110,6 +124,13 @@ def compute(formulas: Any, f: int, values: Any, node: int, terms: Any, i: int) -
                 return False
             null[to] = found == NULL
             if op in (STORED_FLOAT, TERM_FLOAT):
+                real[to] = float_of(found)
+            else:
+                whole[to] = found
+        elif op >= HELD:
+            here = NULL if b == NO_TERM else terms[b, i]
+            null[to], found = _of_rounds(formulas.totals, op, values, node, a, b != NO_TERM, here)
+            if op % 2 == 1:
                 real[to] = float_of(found)
             else:
                 whole[to] = found
@@ -130,6 +151,36 @@ def compute(formulas: Any, f: int, values: Any, node: int, terms: Any, i: int) -
         else:
             _compute_float(op, whole, real, null, to, a, b)
     return True
+
+
+@inner
+def _of_rounds(
+    totals: Any, op: int, values: Any, node: int, place: int, with_event: bool, here: int
+) -> tuple[bool, int]:
+    """Whether a register that adds up is NULL with the value of the event, and what it is; floats in their order."""
+    if totals is None:
+        return True, NULL
+    held = values[node, place]
+    if op == COUNT:
+        return False, (0 if held == UNSET else held) + (1 if with_event and here == 1 else 0)
+    if op >= TOTAL:
+        begin_total(totals, values, node, place)
+        if here != NULL:
+            add_to_total(totals, totals.room, 0, place, here, op % 2 == 1)
+        if op % 2 == 1:
+            found = float_total(totals, place)
+            return found == NULL, found
+        beyond, total = whole_total(totals, place)
+        return beyond, total
+    if op < LEAST:  # the first
+        found = held if held != UNSET else here
+    elif held <= UNSET:  # or NULL
+        found = here
+    elif here == NULL:
+        found = held
+    else:
+        found = min(held, here) if op < GREATEST else max(held, here)
+    return found == NULL, found
 
 
 @inner

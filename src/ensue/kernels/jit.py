@@ -8,6 +8,7 @@ query over stored values took 45 s of processor time to compile with it).
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy.typing as npt
 from numba import njit, types
 
 from ensue.kernels.compiling import with_care
+from ensue.kernels.kernels_on_disk import drop_stale
 
 #: Says of an index in a hot loop that it is not negative: else each access first makes the last element out of -1, with
 #: registers that such a loop has not left (measured: a quarter of the time of an event). Without the compiler, NumPy
@@ -81,6 +83,8 @@ def _compiled(function: Callable[..., Any], options: dict[str, Any]) -> Any:
         made = njit(**options)(function)
     template = getattr(made, "get_call_template", None)
     if template is not None:
+        if made.stats.cache_path is not None:
+            drop_stale(Path(made.stats.cache_path))
         # Numba would compile a function anew for each constant that it is called with.
         made.get_call_template = lambda args, kws: template(tuple(map(types.unliteral, args)), kws)
     return made

@@ -1,35 +1,49 @@
-"""The compiled kernels on disk."""
+"""The compiled kernels on disk.
+
+Numba keeps what it has compiled beside each source file, and compiles a function anew when that file has changed. It
+does not see that a function which was compiled into this one has changed, or a number that it got from elsewhere. So
+the sources of all that kernels are made of are compared as one.
+"""
 
 from __future__ import annotations
 
-import pickle
+import hashlib
+import os
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-from ensue.kernels import evaluate
-
-
-def folder() -> Path | None:
-    """Where compiled kernels are kept; None where they are not, or where there is no compiler."""
-    path = getattr(getattr(evaluate.advance, "stats", None), "cache_path", None)
-    return None if path is None else Path(path)
+#: The rooms whose functions and numbers are compiled into kernels.
+_ROOMS = ("kernels", "automata")
+_NOTE = "ensue-sources"
 
 
 @cache
-def drop_stale() -> None:
-    """Once a process: drops what an older version of this library or of Numba has compiled."""
-    kept = folder()
-    for index in kept.glob("*.nbi") if kept else ():
-        _drop_if_stale(index)
-
-
-def _drop_if_stale(index: Path) -> None:
-    """Removes an index that speaks of classes that are no more: Numba would fail on it instead of compiling anew."""
+def drop_stale(kept: Path) -> None:
+    """Once a process: drops what was compiled from other sources, as by an older version of this library."""
+    note, sources = kept / _NOTE, _sources()
     try:
-        with index.open("rb") as file:
-            pickle.load(file)  # the version of Numba
-            pickle.loads(file.read())
-    except (ImportError, AttributeError, EOFError, pickle.UnpicklingError):
-        index.unlink(missing_ok=True)
+        if note.exists() and note.read_text() == sources:
+            return
+        for index in kept.glob("*.nbi"):
+            index.unlink(missing_ok=True)
+        new = kept / f"{_NOTE}.{os.getpid()}"
+        new.write_text(sources)
+        new.replace(note)  # at once, because other processes may do the same
     except OSError:
-        pass  # another process has removed it just now
+        pass  # a folder that cannot be written to is one that is not used
+
+
+@cache
+def _sources() -> str:
+    """A digest of the sources."""
+    return digest_of(Path(__file__).parent.parent / room for room in _ROOMS)
+
+
+def digest_of(folders: Iterable[Path]) -> str:
+    """A digest of all modules in the folders and below them."""
+    digest = hashlib.blake2b(digest_size=16)
+    for source in sorted(path for top in folders for path in top.rglob("*.py")):
+        digest.update(source.name.encode())
+        digest.update(source.read_bytes())
+    return digest.hexdigest()

@@ -11,11 +11,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ensue.automata.determinize import MOST_STATES, Configuration, Determinizer, Program
+from ensue.automata.determinize import MOST_STATES, Configuration, Determinizer, Program, Subset
 from ensue.kernels.growing import GrowingTable
 from ensue.kernels.stepping import NO_CHANGE, UNKNOWN, Tables
 
-EMPTY: Configuration = ()
 #: The table has at most this many entries, before it has room to grow, and the programs this many moves.
 _MOST_ENTRIES, _MOST_MOVES = 1 << 22, 1 << 19
 #: What a move takes as an object and in all arrays, and a state of the automaton in a set of them (measured).
@@ -27,11 +26,11 @@ class MoveNotes(Protocol):
 
     def reset(self) -> None: ...
 
-    def add(self, program: Program, before: Configuration) -> None: ...
+    def add(self, program: Program, before: tuple[Subset, ...]) -> None: ...
 
 
 class Programs:
-    """Grows the tables that `evaluate.advance` reads. The empty configuration is number 0."""
+    """Grows the tables that `evaluate.advance` reads. The configuration before the first event is number 0."""
 
     def __init__(
         self, determinizer: Determinizer, words: Sequence[int], most: int, memory: MoveNotes | None = None
@@ -40,13 +39,13 @@ class Programs:
         self._memory = memory  # of a query with registers: how moves take runs
         self._words = words  # of each class; it grows as classes occur
         self._most = most
-        self.reset([EMPTY])
+        self.reset([determinizer.empty])
 
     def reset(self, configurations: list[Configuration]) -> None:
-        """Starts anew with these configurations, the empty one first."""
+        """Starts anew with these configurations, the one before the first event in front."""
         self.configurations = list(configurations)
         self._number = {c: n for n, c in enumerate(self.configurations)}
-        self._known: dict[tuple[Program, Configuration], int] = {}
+        self._known: dict[tuple[Program, tuple[Subset, ...]], int] = {}
         self._program = np.full((16, max(16, len(self._words))), UNKNOWN, dtype=np.int32)
         # Program 0 is "no change"; the evaluator never looks inside it.
         self._programs, self._moves, self._reports = GrowingTable(6), GrowingTable(3), GrowingTable(2)
@@ -57,7 +56,7 @@ class Programs:
     @property
     def width(self) -> int:
         """The most slots that a configuration has."""
-        return max(map(len, self.configurations))
+        return max(len(c.subsets) for c in self.configurations)
 
     def tables(self) -> Tables:
         """The tables as they are now."""
@@ -89,11 +88,12 @@ class Programs:
         after = self.number(program.after)
         if after == configuration and not program.slots and not program.reported:
             return NO_CHANGE
-        key = (program, self.configurations[configuration] if self._memory is not None else EMPTY)
+        before = self.configurations[configuration].subsets
+        key = (program, before if self._memory is not None else ())
         if key in self._known:
             return self._known[key]
         if self._memory is not None:
-            self._memory.add(program, self.configurations[configuration])
+            self._memory.add(program, before)
         number = self._known[key] = len(self._programs)
         first_move, first_report = len(self._moves), len(self._reports)
         for slot, moves in program.slots:
@@ -101,7 +101,8 @@ class Programs:
                 self._moves.append(move.source, move.mark, slot)
         for move in program.reported:
             self._reports.append(move.source, move.mark)
-        self._programs.append(after, len(program.after), first_move, len(self._moves), first_report, len(self._reports))
+        rows = (first_move, len(self._moves), first_report, len(self._reports))
+        self._programs.append(after, len(program.after.subsets), *rows)
         return number
 
     @property
@@ -124,6 +125,7 @@ class Programs:
         kept, places = np.unique(in_use, return_inverse=True)
         configurations = [self.configurations[c] for c in kept]
         self._determinizer.forget()
-        self.reset([EMPTY, *(c for c in configurations if c != EMPTY)])
+        empty = self._determinizer.empty
+        self.reset([empty, *(c for c in configurations if c != empty)])
         renumbered = np.array([self._number[c] for c in configurations], dtype=np.int32)
         return renumbered[places]

@@ -24,6 +24,7 @@ from ensue.kernels.register_data import (
     Move,
     RegisterData,
 )
+from ensue.kernels.running_totals import KEEP_FIRST, accumulated, cleared
 from ensue.kernels.value_trees import LEAST, NODES_A_CALL, UNSET, compare
 
 
@@ -70,14 +71,18 @@ def store(arena: Arena, registers: RegisterData, node: int, move: Move) -> None:
     actions, key = registers.actions, registers.key
     live = registers.moves[at(move.number), LIVE]
     for r in range(len(key)):
-        key[at(r)] = arena.values[at(node), at(r)] if node != NOTHING and live >> r & 1 else UNSET
+        kept = node != NOTHING and live >> registers.owner[at(r)] & 1
+        key[at(r)] = arena.values[at(node), at(r)] if kept else UNSET
     action = registers.moves[at(move.number), ACTION]
     for s in range(actions.first[at(action), FIRST_STORE], actions.first[at(action + 1), FIRST_STORE]):
         r, keep = actions.stores[at(s), REGISTER], actions.stores[at(s), KEEP]
         if keep == KEEP_NONE:
-            key[at(r)] = UNSET
+            cleared(registers.totals, key, r)
             continue
         value = registers.columns.stored[at(actions.stores[at(s), COLUMN]), at(move.row)]
+        if keep >= KEEP_FIRST:
+            accumulated(registers.totals, r, keep, value)
+            continue
         old = key[at(r)]
         if old == UNSET or keep == KEEP_NEW:
             key[at(r)] = value

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,8 +24,9 @@ from ensue.data.events import EventStream, integers, one_chunk
 from ensue.data.schema import Kind, value_type
 from ensue.errors import EngineError
 from ensue.kernels.keys import TextNumbers, numbered_texts
+from ensue.kernels.running_totals import joined, no_reach, reach_of
 from ensue.kernels.stepping import Columns
-from ensue.kernels.value_trees import LEAST, NULL
+from ensue.kernels.value_trees import LEAST, NULL, UNSET
 from ensue.language import ast
 
 if TYPE_CHECKING:
@@ -44,6 +46,9 @@ class RegisterColumns:
         self._computed, self._terms = memory.computed, memory.terms
         self._tick = tick
         self.texts = TextNumbers()
+        self._sums = memory.sums
+        #: How small and how large the floats are so far that are added up.
+        self.reach = no_reach(len(self._sums))
         self.textual: set[Register] = set()  # the registers that hold numbers of texts
         self._expressions: dict[Register, list[ast.Expression]] = defaultdict(list)
         for a in (*self._checks, *self._stores):
@@ -57,7 +62,7 @@ class RegisterColumns:
 
     def of(self, events: EventStream, kept: Integers | None) -> Columns:
         """The columns at the events, or at those of them that are kept."""
-        if not self._checks and not self._stores:
+        if not self._checks and not self._stores and not self._terms:
             return NO_COLUMNS
         table = events.table if kept is None else events.table.take(integers(kept))
         values = {r: self._values(r, expressions, table) for r, expressions in self._expressions.items()}
@@ -71,9 +76,19 @@ class RegisterColumns:
             for c in self._checks
         ]
         stored = [times if s.value is None else values[s.register][s.value] for s in self._stores]
-        terms = [as_computed(_evaluated(e, table), kind, self.texts) for e, kind in self._terms.items()]
+        terms = [self._as_computed(_evaluated(e, table), kind, stored=False) for e, kind in self._terms.items()]
+        self._widen(stored)
         columns = ([least for least, _ in ranges], [greatest for _, greatest in ranges], stored, terms)
         return Columns(*(np.array(part, dtype=np.int64).reshape(len(part), len(table)) for part in columns))
+
+    def _widen(self, stored: list[Integers | None]) -> None:
+        """Notes how far the floats reach that are added up."""
+        reach = no_reach(len(self._sums))
+        for n, register in enumerate(sorted(self._sums)):
+            for s, numbers in zip(self._stores, stored, strict=True):
+                if s.register == register and self._sums[register] and numbers is not None:
+                    reach[n] = reach_of(numbers)
+        self.reach = joined(self.reach, reach)
 
     def _values(
         self, register: Register, expressions: list[ast.Expression], table: pa.Table
@@ -84,7 +99,8 @@ class RegisterColumns:
             kind = self._computed[register]
             if kind is Kind.STRING:
                 self.textual.add(register)
-            return {e: as_computed(array, kind, self.texts) for e, array in arrays.items()}
+            stored = register not in self._sums
+            return {e: self._as_computed(array, kind, stored=stored) for e, array in arrays.items()}
         return dict(zip(arrays, self._as_integers(register, list(arrays.values())), strict=True))
 
     def _as_integers(self, register: Register, arrays: list[pa.Array]) -> list[Integers]:
@@ -100,18 +116,24 @@ class RegisterColumns:
             convert = _of_integers
         return [_or_null(a, convert) for a in arrays]
 
+    def _as_computed(self, array: pa.Array, kind: Kind, *, stored: bool) -> Integers:
+        return as_computed(array, kind, self.texts, stored=stored)
+
     def _numbers_of_texts(self, array: pa.Array) -> Integers:
         return numbered_texts(array, self.texts)
 
 
-def as_computed(array: pa.Array, kind: Kind, texts: TextNumbers) -> Integers:
-    """What instructions compute with: times in nanoseconds, numbers of texts, and of floats NaN too."""
+def as_computed(array: pa.Array, kind: Kind, texts: TextNumbers, *, stored: bool = True) -> Integers:
+    """What instructions compute with: times in nanoseconds, texts by their numbers, and of floats NaN too.
+
+    What is stored as it is may not be UNSET, which says that nothing is.
+    """
     match kind:
         case Kind.STRING:
-            return _or_null(array, lambda column: numbered_texts(column, texts))
+            return _or_null(array, lambda found: numbered_texts(found, texts))
         case Kind.FLOAT:
             return _or_null(array, _of_all_floats)
-    return _or_null(array, _in_nanoseconds)
+    return _or_null(array, partial(_in_nanoseconds, least=LEAST if stored else UNSET))
 
 
 def _evaluated(e: ast.Expression, table: pa.Table) -> pa.Array:
@@ -128,13 +150,13 @@ def _or_null(array: pa.Array, convert: Callable[[pa.Array], Integers]) -> Intege
     return found
 
 
-def _of_integers(array: pa.Array) -> Integers:
+def _of_integers(array: pa.Array, least: int = LEAST) -> Integers:
     if pa.types.is_boolean(array.type):
         array = array.cast(pa.int8())
     if not pa.types.is_integer(array.type):
         array = array.cast(pa.int32() if pa.types.is_date32(array.type) else pa.int64())
     found: Integers = array.fill_null(0).cast(pa.int64()).to_numpy(zero_copy_only=False)
-    if len(found) and found.min() < LEAST:
+    if len(found) and found.min() < least:
         raise EngineError(
             "this engine cannot compare an integer of -2^63 or one more between events: engine='reference' does"
         )
@@ -166,7 +188,7 @@ def floats_as_integers(floats: npt.NDArray[np.float64]) -> Integers:
     return np.where(bits < 0, bits ^ _GREATEST, bits)
 
 
-def _in_nanoseconds(array: pa.Array) -> Integers:
+def _in_nanoseconds(array: pa.Array, least: int) -> Integers:
     """Whole numbers as they are, times and durations in nanoseconds."""
     try:
         if pa.types.is_duration(array.type):
@@ -177,7 +199,7 @@ def _in_nanoseconds(array: pa.Array) -> Integers:
         raise EngineError(
             f"this engine computes with times in nanoseconds, which these do not fit ({e}): engine='reference' does"
         ) from None
-    return _of_integers(array)
+    return _of_integers(array, least)
 
 
 def _in_one_unit(arrays: list[pa.Array]) -> list[pa.Array]:

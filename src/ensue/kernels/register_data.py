@@ -9,7 +9,7 @@ from ensue.kernels.stepping import Columns
 
 # How a move takes the runs of its source, as plain integers.
 PASS, UNION, SIFT, EACH, MERGE = map(int, MoveKind)
-# Which value stays where one is stored already.
+# Which value stays where one is stored already; more are in `running_totals.py`.
 KEEP_NEW, KEEP_LEAST, KEEP_GREATEST, KEEP_NONE = 0, 1, 2, 3
 
 
@@ -38,7 +38,7 @@ FORMULA, ABSENT = range(2)
 class Spine(NamedTuple):
     """The right side of a tree that is made from its least key on: nodes that may still get a right subtree."""
 
-    key: Any  # int64[DEEPEST, registers + 1], with the weight
+    key: Any  # int64[DEEPEST, places of a key + 1], with the weight
     own: Any  # int64[DEEPEST]
     left: Any
 
@@ -53,12 +53,14 @@ class RegisterData(NamedTuple):
     formulas: Any  # Formulas, where the query has some
     columns: Columns
     selected: Any  # int64[1, reports of one program]: the runs of each report
-    key: Any  # int64[registers]: what a run has stored after a move
-    first: Any  # int64[registers]: the keys between which the runs lie that pass
+    key: Any  # int64[places of a key]: what a run has stored after a move
+    first: Any  # int64[places of a key]: the keys between which the runs lie that pass
     last: Any
     way: Any  # int64[DEEPEST]: the nodes from a root to a place in its tree
     walk: Any  # int64[DEEPEST]: the nodes of a tree that are still to visit
     spine: Any  # Spine, where runs of one tree move into another at once
+    owner: Any  # int64[places of a key]: the number of the register that each place is of
+    totals: Any  # Totals, where registers add up
 
 
 class Move(NamedTuple):

@@ -8,17 +8,25 @@ from typing import Any
 
 import numpy as np
 
-from ensue.automata.determinize import START, Configuration, Move, Program, Subset
+from ensue.automata.determinize import START, Move, Program, Subset
+from ensue.automata.formula import Op
 from ensue.automata.register_moves import MoveKind, RegisterMoves
 from ensue.automata.registers import Keep, Register, Store, comparisons_of, formulas_of, writes_of
-from ensue.kernels import formulas, register_data
+from ensue.data.schema import Kind
+from ensue.kernels import formulas, register_data, running_totals
 from ensue.kernels.growing import GrowingTable
+from ensue.kernels.running_totals import Places, Totals
 from ensue.plan import Plan
 
 _KEEP = {
     Keep.NEW: register_data.KEEP_NEW,
     Keep.LEAST: register_data.KEEP_LEAST,
     Keep.GREATEST: register_data.KEEP_GREATEST,
+    Keep.FIRST: running_totals.KEEP_FIRST,
+    Keep.LEAST_KNOWN: running_totals.KEEP_LEAST_KNOWN,
+    Keep.GREATEST_KNOWN: running_totals.KEEP_GREATEST_KNOWN,
+    Keep.COUNT: running_totals.KEEP_COUNT,
+    Keep.TOTAL: running_totals.KEEP_TOTAL,
 }
 _NOWHERE: Subset = frozenset()
 
@@ -35,6 +43,9 @@ class RegisterPrograms:
         #: What registers that formulas compute with hold, and what they take of the event, each with its kind.
         self.computed, self.terms = plan.computed, plan.terms
         self._formulas = plan.formulas
+        self._adds_up = any(i.op >= Op.HELD for f in self._formulas.values() for i in f.code)
+        #: The registers with a sum, and whether it is one of floats.
+        self.sums = {s.register: self.computed[s.register] is Kind.FLOAT for s in self.stores if s.keep is Keep.TOTAL}
         self.reset()
 
     # Whoever needs the columns alone, as every reader does, does not wait for the rest.
@@ -56,7 +67,32 @@ class RegisterPrograms:
     def formulas(self) -> formulas.Formulas | None:
         if not self._formulas:
             return None
-        return formulas.table(list(self._formulas.values()), list(self.terms), self._number)
+        return formulas.table(list(self._formulas.values()), list(self.terms), self.places.of, self.totals)
+
+    @cached_property
+    def places(self) -> Places:
+        """Where a run's key has what is in each register."""
+        return Places(self._taking.registers, self.sums)
+
+    @cached_property
+    def key(self) -> Any:
+        """Room for what a run has stored after a move."""
+        return np.empty(self.places.count, dtype=np.int64)
+
+    @cached_property
+    def totals(self) -> Totals | None:
+        """What is needed for registers that add up, or are asked for as those are; None where there are none."""
+        if not (self._adds_up or any(s.keep.adds_up for s in self.stores)):
+            return None
+        room = np.empty((1, self.places.count), dtype=np.int64)
+        return Totals(self.places.width, self.places.first, self.key.reshape(1, -1), room)
+
+    def moved(self, reach: Any, keys: Any) -> Any:
+        """Makes room for sums of such floats; gives keys of runs, each with its weight, in the new places."""
+        found = self.places.moved(reach, keys)
+        for made in ("key", "totals", "actions", "formulas"):
+            self.__dict__.pop(made, None)
+        return found
 
     @cached_property
     def actions(self) -> register_data.Actions:
@@ -64,7 +100,7 @@ class RegisterPrograms:
 
     def place(self, register: Register) -> int:
         """Where in its key a run has stored what is in the register."""
-        return self._number[register]
+        return self.places.of[register]
 
     def reset(self) -> None:
         self._moves, self._reports, self._ends = GrowingTable(6), GrowingTable(6), GrowingTable(2)
@@ -82,11 +118,11 @@ class RegisterPrograms:
     def ends(self) -> Any:
         return self._ends.view()
 
-    def add(self, program: Program, before: Configuration) -> None:
-        """Adds what concerns registers of a program that is made for this configuration."""
+    def add(self, program: Program, before: tuple[Subset, ...]) -> None:
+        """Adds what concerns registers of a program that is made for these subsets."""
         for slot, moves in program.slots:
             for move in moves:
-                self._moves.append(*self._step(move, _source(move, before), program.after[slot]))
+                self._moves.append(*self._step(move, _source(move, before), program.after.subsets[slot]))
         for place, move in enumerate(program.reported):
             self._reports.append(*self._step(move, _source(move, before), _NOWHERE))
             self._ends.append(place if move.source != START else START, move.mark)
@@ -96,7 +132,7 @@ class RegisterPrograms:
         taken = self._taking.handling_of(source, target, self._actions[move.action], marks=bool(move.mark))
         self.merges |= taken.kind is MoveKind.MERGE
         live = sum(1 << self._number[r] for r in taken.live)
-        lost = (-1, -1) if taken.lost is None else (self._number[taken.lost.register], self.checks.index(taken.lost))
+        lost = (-1, -1) if taken.lost is None else (self.place(taken.lost.register), self.checks.index(taken.lost))
         return move.action, taken.kind, taken.bound, live, *lost
 
     def _numbered(self) -> register_data.Actions:
@@ -107,16 +143,20 @@ class RegisterPrograms:
         stores: list[tuple[int, int, int]] = []
         asked: list[tuple[int, int]] = []
         for actions in self._actions:
-            checks += [(self._number[c.register], check[c]) for c in comparisons_of(actions)]
+            checks += [(self.place(c.register), check[c]) for c in comparisons_of(actions)]
             asked += [(formula[f], int(f.absent)) for f in formulas_of(actions)]
             for w in writes_of(actions):
-                keep = _KEEP[w.keep] if isinstance(w, Store) else register_data.KEEP_NONE
-                stores.append((self._number[w.register], store[w] if isinstance(w, Store) else 0, keep))
+                keep = self._keep(w) if isinstance(w, Store) else register_data.KEEP_NONE
+                stores.append((self.place(w.register), store[w] if isinstance(w, Store) else 0, keep))
             first.append((len(checks), len(stores), len(asked)))
         return register_data.Actions(_table(first, 3), _table(checks, 2), _table(stores, 3), _table(asked, 2))
 
+    def _keep(self, store: Store) -> int:
+        of_floats = self.sums.get(store.register, False)
+        return running_totals.KEEP_TOTAL_OF_FLOATS if of_floats else _KEEP[store.keep]
 
-def _source(move: Move, before: Configuration) -> Subset:
+
+def _source(move: Move, before: tuple[Subset, ...]) -> Subset:
     return _NOWHERE if move.source == START else before[move.source]
 
 

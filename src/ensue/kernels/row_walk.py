@@ -102,7 +102,7 @@ def walk(program: WalkProgram, rows: WalkRows, skip: int, state: Any, found: Wal
         elif skip == PAST_LAST:
             row = end
         else:
-            place = _row_to_skip_to(program, found.steps, begin, length, skip)
+            place = row_to_skip_to(program, found.steps, begin, length, skip)
             if place <= 0:
                 return NO_ROW if place < 0 else FIRST_ROW
             row += place
@@ -141,7 +141,7 @@ def _take(program: WalkProgram, rows: WalkRows, point: int, row: int, steps: Any
 
 
 @inlined
-def _row_to_skip_to(program: WalkProgram, steps: Any, begin: int, length: int, skip: int) -> int:
+def row_to_skip_to(program: WalkProgram, steps: Any, begin: int, length: int, skip: int) -> int:
     """How many rows behind the first one of the match the search goes on; -1 if no row has the variable."""
     found = -1
     for i in range(length):

@@ -38,7 +38,6 @@ from ensue.kernels.earliest import WIDTH as LADDER
 from ensue.kernels.enumeration import MOST_CANDIDATES
 from ensue.kernels.forecast import Forecast
 from ensue.kernels.jit import read_only
-from ensue.kernels.kernels_on_disk import drop_stale
 from ensue.kernels.keys import KeyNumbers
 from ensue.kernels.output_buffer import OutputBuffer
 from ensue.kernels.programs import MoveNotes, Programs
@@ -79,7 +78,7 @@ class Reader:
 
     def __init__(self, plan: Plan, tick: int | None, given: int = 0) -> None:
         self.keys = KeyNumbers(plan.keys)
-        self.classifier = Classifier(plan.predicates, given, tick, (t.guard for t in plan.automaton.transitions))
+        self.classifier = Classifier(plan.predicates, given, tick, plan.guards)
         self._determinizer = Determinizer(plan.automaton, plan.predicates, plan.marks, plan.actions)
         self.columns = RegisterColumns(RegisterPrograms(plan), tick)
         self._remembers = bool(plan.automaton.registers)
@@ -113,7 +112,9 @@ class Reader:
             keys = self._encode(events, None) if self.keys.attributes and keys is None else keys
         keys = _NOTHING if keys is None else keys
         columns = self.columns.of(events, kept) if self._remembers else None
-        return Batch(read_only(classes), read_only(keys), read_only(times), read_only(positions), base, columns, folded)
+        reach = self.columns.reach if self._remembers else None
+        parts = (read_only(classes), read_only(keys), read_only(times), read_only(positions), base, columns, folded)
+        return Batch(*parts, reach=reach)
 
     def _folded(self, events: EventStream, classes: Classes, keys: Positions | None) -> AllEvents:
         """All events, as far as they are folded over windows."""
@@ -176,7 +177,6 @@ class Evaluator:
         configurations: int = 4096,
         delivery: Delivery | None = None,
     ) -> None:
-        drop_stale()
         self.plan = plan
         self._reader = reader
         delivery = delivery or Delivery(together=plan.judged)
@@ -228,20 +228,42 @@ class Evaluator:
 
     def _prepare(self, tick: int | None) -> tuple[Arena, MoveNotes | None]:
         """Makes the match structure and what belongs to it, and what is noted of moves beside their sources."""
-        registers = len(self.plan.automaton.registers)
-        self._memory = RegisterPrograms(self.plan) if registers else None
-        self._key, self._first, self._last = (np.empty(registers, dtype=np.int64) for _ in range(3))
+        self._memory = RegisterPrograms(self.plan) if self.plan.automaton.registers else None
+        places = 0 if self._memory is None else self._memory.places.count
+        self._make_keys(places)
         self._way, self._walk = (np.empty(DEEPEST, dtype=np.int64) for _ in range(2))
-        self._spine = Spine(
-            np.empty((DEEPEST, registers + 1), dtype=np.int64),
-            np.empty(DEEPEST, dtype=np.int64),
-            np.empty(DEEPEST, dtype=np.int64),
-        )
         self._selected = np.empty((1, 0), dtype=np.int64)
         pending, depth, path = (np.empty(256, dtype=np.int64) for _ in range(3))
         self._stack = Stack(pending, depth, path)
         second = self.plan.window.events is not None and self.plan.window.ticks(tick) is not None
-        return new_arena(FIRST_NODES, second=second, registers=registers), self._memory
+        return new_arena(FIRST_NODES, second=second, registers=places), self._memory
+
+    def _make_keys(self, places: int) -> None:
+        """Room for the keys of runs."""
+        self._first, self._last = (np.empty(places, dtype=np.int64) for _ in range(2))
+        self._spine = Spine(
+            np.empty((DEEPEST, places + 1), dtype=np.int64),
+            np.empty(DEEPEST, dtype=np.int64),
+            np.empty(DEEPEST, dtype=np.int64),
+        )
+
+    @property
+    def reach(self) -> Positions | None:
+        """How far the floats reach that registers can add up; None where the query has no registers."""
+        return None if self._memory is None else self._memory.places.reach
+
+    def make_places(self, reach: Positions) -> None:
+        """Makes room in the registers for sums of floats that reach so far."""
+        assert self._memory is not None
+        if (reach == self._memory.places.reach).all():
+            return
+        used = int(self.arena.used[USED])
+        keys = self._memory.moved(reach, self.arena.values[:used])
+        room = len(self.arena.node)
+        values = np.empty((room, keys.shape[1]), dtype=np.int64)
+        values[:used] = keys
+        self.arena = self.arena._replace(values=values)
+        self._make_keys(self._memory.places.count)
 
     def step(self, batch: Batch, report_from: int = 0) -> ComplexEvents:
         """The matches that end in the batch, at the position `report_from` or later."""
@@ -306,6 +328,8 @@ class Evaluator:
         return self._advance(batch, counts)
 
     def _advance(self, batch: Batch, counts: Counts | None) -> int:
+        if self._memory is not None:
+            self.make_places(batch.reach)
         room = len(self.arena.node)
         if self._seen is not None and len(self._seen) < room:
             self._seen = np.zeros(room, dtype=np.int64)
@@ -319,7 +343,8 @@ class Evaluator:
             counts = counts._replace(paths=self._paths)
         status: int = evaluate.advance(
             self.programs.tables(),
-            batch._replace(columns=None, folded=None),  # they are part of what is remembered, or not for this kernel
+            # They are part of what is remembered, or not for this kernel.
+            batch._replace(columns=None, folded=None, reach=None),
             self.rules,
             State(self.arena, self.partitions, self._scratch, self.progress, self._stack, self._output.arrays),
             True if self._memory is None else None,
@@ -350,12 +375,14 @@ class Evaluator:
             self._memory.formulas,
             batch.columns,
             self._selected,
-            self._key,
+            self._memory.key,
             self._first,
             self._last,
             self._way,
             self._walk,
             self._spine if self._memory.merges else None,
+            self._memory.places.owner,
+            self._memory.totals,
         )
 
     def provide(self, status: int, batch: Batch) -> None:
@@ -567,7 +594,7 @@ class Runner:
         It forgets the texts that no run has stored, too.
         """
         classifier = self.reader.classifier
-        if self.evaluator.rules.keyed and not classifier.needs_all_keys:
+        if self.evaluator.rules.keyed and not classifier.needs_all_keys and not self.plan.rankings:
             busy, recent = self.evaluator.busy(self.position), classifier.recent_keys(self.evaluator.latest)
             busy = np.union1d(busy, recent) if len(recent) else busy  # they are in order already
             if len(busy) < len(self.reader.keys):

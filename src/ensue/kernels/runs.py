@@ -181,7 +181,7 @@ def _fires(machine: Any, steps: Any, memory: Any, progress: Any, at: Any, call: 
             return False
     for i in range(part[FORMULAS], after[FORMULAS]):
         f, formulas = arcs.formula[i], machine.formulas
-        compute(formulas, f, memory.register, row, steps.terms, k)
+        _compute(formulas, f, memory.register, row, steps.terms, k)
         last = formulas.first[f + 1] - formulas.first[f] - 1
         if formulas.is_null[last] or formulas.place[last] == 0:
             return False
@@ -191,6 +191,12 @@ def _fires(machine: Any, steps: Any, memory: Any, progress: Any, at: Any, call: 
             if call(arcs.call[i], columns, _events_of(steps, k), k, memory.register, row) != 1:
                 return False
     return True
+
+
+@inner
+def _compute(formulas: Any, f: int, values: Any, row: int, terms: Any, k: int) -> None:
+    """Few arcs need a formula: what is handed over for one costs less than loops that have no registers left."""
+    compute(formulas, f, values, row, terms, k)
 
 
 @inlined
@@ -281,7 +287,7 @@ def _write(machine: Any, steps: Any, memory: Any, progress: Any, at: Any, call: 
                 progress[BEYOND] |= found <= UNSET
         elif how == BY_FORMULA:
             f = write[BY]
-            compute(formulas, f, memory.register, row, steps.terms, k)
+            _compute(formulas, f, memory.register, row, steps.terms, k)
             last = formulas.first[f + 1] - formulas.first[f] - 1
             if not formulas.is_null[last] and write[A_FLOAT]:
                 found = number_of(formulas.place_float[last])

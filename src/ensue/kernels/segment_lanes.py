@@ -20,9 +20,6 @@ from ensue.language import ast
 from ensue.language.printer import print_expression
 from ensue.plan.spans import Folded
 
-#: So many bits more than the greatest float has a sum of floats: for 2^44 of them.
-_SPARE_BITS = 53 + 44 + 1
-_NO_FLOATS = (1 << 62, -1, 0)
 #: The forms of a column: floats as their bits, and what is only counted, which may be of any type.
 _INTEGERS, _FLOATS, _TO_COUNT = "integers", "floats", "to count"
 
@@ -112,7 +109,7 @@ class Lanes:
                 self._item(_what(f), columns.number(f))
         count = 1 + max((c for _, c in (*self._added, *self._chosen)), default=0)
         #: What is known of the floats of each column (`fixed_point.places`).
-        self.places = np.array([_NO_FLOATS] * count, dtype=np.int64)
+        self.places = np.array([fixed_point.NO_FLOATS] * count, dtype=np.int64)
         self._lay_out()
 
     def _item(self, what: int, column: int) -> None:
@@ -135,12 +132,8 @@ class Lanes:
 
     def _limbs(self, column: int) -> tuple[int, int, int]:
         """The first limb of a sum, how many it has, and how many lanes there are behind them."""
-        least, greatest, has_specials = self.places[column].tolist()
-        special = fixed_point.SPECIALS if has_specials else 0
-        if greatest < 0:
-            return 0, 1, special
-        first = least >> 6
-        return first, ((greatest + _SPARE_BITS) >> 6) - first + 1, special
+        places = self.places[column]
+        return *fixed_point.limbs(places), fixed_point.SPECIALS if places[fixed_point.HAS_SPECIALS] else 0
 
     def widen(self, numbers: Any, known: Any, sums: Sequence[Any]) -> Sequence[Any]:
         """Makes room for the floats of a batch; gives the rows of `sums` in the new layout."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ensue.automata.determinize import Configuration
 from ensue.data.envelope import Parts
 from ensue.kernels import stepping
 from ensue.kernels.arena import EVENT, TREE, USED, Arena, new_arena
@@ -40,6 +41,8 @@ def save(runner: Runner) -> Parts:
         texts = reader.columns.texts
         stored = np.where(evaluator.arena.node[:used, EVENT, None] <= TREE, evaluator.arena.values[:used], 0)
         arrays |= {"values": stored, "text": texts.data, "text_end": texts.end}
+        if evaluator.reach is not None and len(evaluator.reach):
+            arrays["reach"] = evaluator.reach
     for i, texts in enumerate(reader.keys.texts):
         arrays |= {f"text_{i}": texts.data, f"text_end_{i}": texts.end}
     for i, machine in enumerate(reader.classifier.machines):
@@ -48,9 +51,12 @@ def save(runner: Runner) -> Parts:
         "position": runner.position,
         "latest": evaluator.latest,
         "epochs": int(evaluator.progress[stepping.EPOCH]),
-        "configurations": [[sorted(s) for s in evaluator.programs.configurations[c]] for c in in_use],
+        "configurations": [[sorted(s) for s in evaluator.programs.configurations[c].subsets] for c in in_use],
         **{name: array.copy() for name, array in arrays.items()},
     }
+    ranks = [evaluator.programs.configurations[c].ranks for c in in_use]
+    if any(ranks):
+        parts["ranks"] = [[[sorted(states) for states in ranked] for ranked in of_one] for of_one in ranks]
     if look_back.tail is not None:
         parts["tail"] = look_back.tail
     if evaluator.windows is not None:
@@ -66,7 +72,13 @@ def load(runner: Runner, parts: Parts) -> None:
     evaluator.latest = parts["latest"]
     evaluator.progress[stepping.EPOCH] = parts["epochs"]
     # The programs that were learned stay: other states of the query are in the same configurations, by and large.
-    known = [evaluator.programs.number(tuple(map(frozenset, c))) for c in parts["configurations"]]
+    subsets = parts["configurations"]
+    known = [
+        evaluator.programs.number(
+            Configuration(tuple(map(frozenset, own)), tuple(tuple(map(frozenset, ranked)) for ranked in ranks))
+        )
+        for own, ranks in zip(subsets, parts.get("ranks", [()] * len(subsets)), strict=True)
+    ]
     slots = parts["slots"].copy()
     evaluator.partitions = Partitions(
         np.array(known, dtype=np.int32)[parts["configuration"]],
@@ -74,6 +86,10 @@ def load(runner: Runner, parts: Parts) -> None:
         _or_zeros(parts["count"], len(slots)),
         _or_zeros(parts["epoch"], len(slots)),
     )
+    if "reach" in parts:
+        reader.columns.reach = parts["reach"].copy()
+        evaluator.arena.used[USED] = 0
+        evaluator.make_places(parts["reach"].copy())
     evaluator.arena = _arena(parts, evaluator.arena)
     evaluator.progress[stepping.RUNGS] = 0
     if evaluator.windows is not None:

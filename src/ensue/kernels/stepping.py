@@ -75,6 +75,7 @@ class Batch(NamedTuple):
     base: int  # where none were: the position of the first event
     columns: Any  # Columns, where the query has registers
     folded: Any = None  # AllEvents, where windows are found by their ends
+    reach: Any = None  # int64[sums, 2]: how large and how small the floats are that registers add up
     report_from: int = 0  # what ends before this position is not reported: a slice of the stream starts earlier
 
 

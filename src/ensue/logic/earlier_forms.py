@@ -16,7 +16,7 @@ from ensue.language import ast
 from ensue.language.printer import print_expression
 from ensue.logic.classify import conjunction
 from ensue.logic.comparisons import MIRRORED, comparison, is_plain
-from ensue.logic.scope import Bindings, aggregates_of, variables_of
+from ensue.logic.scope import Bindings, aggregates_of, running_of, variables_of
 
 #: A part of a sum, and whether it is added.
 Term = tuple[bool, ast.Expression]
@@ -27,6 +27,8 @@ def why_late(e: ast.Expression, known: Bindings) -> str:
     """Why the condition is not checked as soon as its second event comes."""
     if aggregates_of(e) or any(ast.find(e, ast.Each)):
         return "it asks a whole set of events, which is complete when the match ends"
+    if running_of(e):
+        return "what it comes to so far differs from match to match"
     used = variables_of(e)
     if len(used) > 2:
         return f"it is about {len(used)} events"

@@ -64,15 +64,19 @@ class Times:
         )
 
     def at_least(self) -> str:
-        return f"{'more than' if self.low_open else 'at least'} {_length(self.low)}"
+        return f"{'more than' if self.low_open else 'at least'} {length_of_time(self.low)}"
 
     def at_most(self) -> str:
         assert self.high is not None
-        return f"{'less than' if self.high_open else 'at most'} {_length(self.high)}"
+        return f"{'less than' if self.high_open else 'at most'} {length_of_time(self.high)}"
 
 
-def _length(nanoseconds: Fraction) -> str:
-    """The length in the largest unit in which it is a whole number."""
+def length_of_time(nanoseconds: Fraction) -> str:
+    """The length in the largest unit in which it is a whole number.
+
+    >>> length_of_time(Fraction(90 * 10**9)), length_of_time(Fraction(0))
+    ('90 s', 'no time')
+    """
     for unit, length in reversed(ast.NANOSECONDS.items()):
         if nanoseconds >= length and (nanoseconds / length).denominator == 1:
             return print_duration(ast.Duration(Decimal(int(nanoseconds / length)), unit))

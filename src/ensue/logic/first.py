@@ -99,21 +99,24 @@ def _over_one_round(c: ast.Expression, own: frozenset[str], bound: Bindings) -> 
         if not isinstance(e, ast.Running) or aggregated_in(e.aggregate).isdisjoint(own):
             return None
         single = all(bound.get(x, True) for x in aggregated_in(e.aggregate))
-        return (_of_one_event(e.aggregate) if single else None) or e.aggregate
+        return (of_one_event(e.aggregate) if single else None) or e.aggregate
 
     return ast.replaced(c, of_this_round)
 
 
-def _of_one_event(a: ast.Call) -> ast.Expression | None:
+def of_one_event(a: ast.Call) -> ast.Expression | None:
     """What the aggregate of a single event comes to; None where there is no simpler way to say it."""
     (value,) = a.arguments
+    one, zero = (ast.Literal(n, ast.LiteralType.INTEGER, span=a.span) for n in (1, 0))
     match a.function:
         case "count" if isinstance(value, ast.Name):
-            return ast.Literal(1, ast.LiteralType.INTEGER, span=a.span)
+            return one
+        case "count":
+            return ast.Case(None, (ast.IsNull(value, negated=True), one), zero, span=a.span)
         case "min" | "max" | "first" | "last":
             return value
         case "sum":
-            return ast.Binary("+", value, ast.Literal(0, ast.LiteralType.INTEGER), span=a.span)
+            return ast.Binary("+", value, zero, span=a.span)
         case "avg":
-            return ast.Binary("/", value, ast.Literal(1, ast.LiteralType.INTEGER), span=a.span)
+            return ast.Binary("/", value, one, span=a.span)
     return None

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from ensue.automata.build import Unsupported, build
 from ensue.automata.liveness import pruned, with_shared_registers
-from ensue.automata.predicates import Guard, Predicate, machines_of, predicates_of
+from ensue.automata.predicates import Guard, Predicate, machines_of, predicates_of, rankings_of
 from ensue.language import ast
 from ensue.logic.scope import free, is_atom
 from ensue.logic.window import looks_back
@@ -41,6 +41,7 @@ def absence_of(node: ast.NotAfter, consume: ast.Consume) -> Absence:
         raise Unsupported(node, "a deadline for an absence of several events")
     automaton = pruned(with_shared_registers(build(rewrite_pattern(node.absent))))
     guards = tuple(dict.fromkeys(t.guard for t in automaton.transitions))
-    if automaton.registers or machines_of(predicates_of(guards)) or {t.source for t in automaton.transitions} > {0}:
+    asks_before = machines_of(predicates_of(guards)) or rankings_of(guards)
+    if automaton.registers or asks_before or {t.source for t in automaton.transitions} > {0}:
         raise Unsupported(node, "a deadline for an absence of several events")
     return Absence(guards, node.deadline)

@@ -29,6 +29,8 @@ class AutomatonSpec:
     consume: ast.Consume = ast.Consume.NONE
     #: The selector that chooses among the matches of an end, where the automaton does not choose by itself.
     chooses: ast.Selector | None = None
+    #: Whether it chooses among all matches of an end, because no automaton has left out what a later start beats.
+    compares_all: bool = False
     #: The window that is a bound of its own; None where `window` is. A shorter one may follow from gaps between events.
     own_window: Window | None = None
     #: Whether a window in events counts those of all keys, and not those of each key by themselves.

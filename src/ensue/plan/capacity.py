@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ensue.automata.build import Unsupported
 from ensue.automata.formula import NoInstruction
-from ensue.automata.predicates import Before
+from ensue.automata.predicates import Before, Best, Chosen
 from ensue.automata.registers import Check, formulas_of
+from ensue.language import ast
 from ensue.logic.comparisons import fits_a_register
 from ensue.logic.types import Typing
 from ensue.plan.plan import Plan
@@ -26,6 +27,10 @@ def check_capacity(plan: Plan) -> None:
         raise Unsupported(None, f"a query with more than {MAX_PREDICATES} different conditions")
     if sum(isinstance(p, Before) for p in plan.predicates) > MAX_BITS_BEFORE:
         raise Unsupported(None, f"selectors that need more than {MAX_BITS_BEFORE} conditions on earlier events")
+    if any(isinstance(p, Best | Chosen) for m in plan.machines for p in m.predicates):
+        raise Unsupported(None, "NEXT or LAST of so large a pattern where what came before an event depends on it")
+    if plan.consume is not ast.Consume.NONE and plan.rankings:
+        raise Unsupported(None, "CONSUME BY around NEXT or LAST of so large a pattern")
     _check_registers(plan)
     if len(plan.marks) > MAX_MARKS:
         raise Unsupported(None, f"a query with more than {MAX_MARKS} different sets of marks")

@@ -63,7 +63,7 @@ def _not_made(plan: Plan) -> str:
         return "an absence before a pattern depends on how long ago something was"
     if any(m.name.startswith(BEFORE) for m in plan.machines):
         return "AFTER depends on all events before"
-    if plan.machines:
+    if plan.machines or plan.rankings:
         return "a selector inside the pattern depends on all events before"
     if plan.decided_last:
         return f"its matches are written out first, because {plan.decided_last}"

@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from ensue.automata.predicates import Guard, LatestStart, Past, Predicate, Test
+from ensue.automata.predicates import Guard, LatestStart, Past, Predicate, Ranking, Test
 from ensue.automata.registers import Actions
 from ensue.language import ast
 from ensue.language.printer import print_expression, print_interval
@@ -52,7 +52,7 @@ def _numbered(plan: Plan) -> dict[str, Any]:
 
     The transitions stay in their order, which decides in which order the matches of an end are found.
     """
-    predicate = {p: n for n, p in enumerate(plan.predicates)}
+    predicate = {p: n for n, p in enumerate([*plan.predicates, *plan.asked_of_rankings])}
     marks = {m: n for n, m in enumerate(plan.marks)}
     actions = {a: n for n, a in enumerate(plan.actions)}
     transitions = [
@@ -67,6 +67,7 @@ def _numbered(plan: Plan) -> dict[str, Any]:
         "machines": list(map(_machine, plan.machines)),
         "marks": list(map(sorted, plan.marks)),
         "actions": list(map(_actions, plan.actions)),
+        **({"rankings": list(map(_ranking, plan.rankings))} if plan.rankings else {}),
     }
 
 
@@ -85,6 +86,11 @@ def _machine(machine: Past) -> list[Any]:
         return [machine.name, print_interval(machine.deadline), machine.size, sorted(machine.finals), moves]
     steps = [[[_guard(guard), target] for guard, target in steps] for steps in machine.steps]
     return [machine.name, machine.states, steps]
+
+
+def _ranking(ranking: Ranking) -> list[Any]:
+    moves = [[source, _guard(guard), marked, target] for source, guard, marked, target in ranking.moves]
+    return [ranking.name, sorted(ranking.finals), moves]
 
 
 def _actions(actions: Actions) -> list[list[str]]:

@@ -73,6 +73,7 @@ def automaton_of(parts: QueryParts) -> AutomatonSpec:
         limit=None if query.order else query.limit,  # no end has more of the first rows than there are
         consume=query.consume,
         chooses=chosen.left,
+        compares_all=chosen.among_all,
         own_window=None if window == parts.window else parts.window,
         counts_all=parts.counts_all,
         related=parts.related,
@@ -108,6 +109,7 @@ class _Chosen:
 
     automaton: Automaton
     left: ast.Selector | None = None  # what is left to choose at the end of a match
+    among_all: bool = False  # whether every match of that end is a candidate
     judged: ast.Selector | None = None  # the same, to choose among matches that were judged
 
 
@@ -129,10 +131,11 @@ def _selected(selector: ast.Selector, pattern: ast.Pattern, p: Automaton, *, lim
     A run cannot be compared with those that started before it until it ends; unless they do not matter anyway.
     """
     if p.registers:
-        return _Chosen(p, left=selector)  # what runs can still become depends on values: every match is a candidate
+        return _Chosen(p, left=selector, among_all=True)  # what runs can still become depends on values
     text = print_pattern(pattern)
     try:
-        selected = select_.construct(selector, p, text)
+        # Under a limit, what depends on all events before is not used, and so need not be made small.
+        selected = (select_.construct if limited else select_.construct_any)(selector, p, text)
         if not limited or not select_.asks_for_earlier_runs(selected, selector, text):
             return _Chosen(selected)
     except TooLarge:
@@ -140,4 +143,4 @@ def _selected(selector: ast.Selector, pattern: ast.Pattern, p: Automaton, *, lim
     try:
         return _Chosen(select_.construct_by_start(selector, p), left=selector)
     except TooLarge:
-        return _Chosen(p, left=selector)  # every match is a candidate then: as slow as reporting them all
+        return _Chosen(p, left=selector, among_all=True)  # as slow as reporting them all

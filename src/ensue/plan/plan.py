@@ -10,7 +10,19 @@ from ensue.automata.ambiguity import is_ambiguous
 from ensue.automata.build.project import HIDDEN
 from ensue.automata.formula import Formula, formula_of, kind_of
 from ensue.automata.model import Automaton, Marks
-from ensue.automata.predicates import Past, Predicate, machines_of, predicates_of
+from ensue.automata.predicates import (
+    Best,
+    Chosen,
+    Guard,
+    Past,
+    Predicate,
+    Ranking,
+    guards_asked,
+    machines_of,
+    predicates_asked,
+    predicates_of,
+    rankings_of,
+)
 from ensue.automata.registers import NO_ACTIONS, Actions, Check, Holds, Register, Store, formulas_of
 from ensue.data.schema import Kind
 from ensue.language import ast
@@ -47,7 +59,22 @@ class Plan(AutomatonSpec):
 
     @cached_property
     def predicates(self) -> list[Predicate]:
-        return predicates_of(t.guard for t in self.automaton.transitions)
+        return predicates_asked(t.guard for t in self.automaton.transitions)
+
+    @cached_property
+    def guards(self) -> list[Guard]:
+        """The guards of the transitions, and of the rankings that they ask."""
+        return guards_asked(t.guard for t in self.automaton.transitions)
+
+    @cached_property
+    def rankings(self) -> list[Ranking]:
+        """What orders runs for NEXT or LAST: those that others ask come first."""
+        return rankings_of(t.guard for t in self.automaton.transitions)
+
+    @property
+    def asked_of_rankings(self) -> list[Predicate]:
+        """What the guards ask of them."""
+        return [p for p in predicates_of(self.guards) if isinstance(p, Best | Chosen)]
 
     @cached_property
     def machines(self) -> list[Past]:

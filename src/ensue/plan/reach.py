@@ -42,7 +42,8 @@ def reach_of(choice: Choice, tick: int | None) -> Reach:
     if plan is None:
         because = reaches_back(choice.evaluated.query) or ("" if ticks is not None else _NO_WINDOW)
         return Reach(ticks=ticks, ticks_before=before, because=because)
-    if plan.consume is not ast.Consume.NONE or any(isinstance(m, Machine) for m in plan.machines):
+    of_all_events = any(isinstance(m, Machine) for m in plan.machines) or bool(plan.rankings)
+    if plan.consume is not ast.Consume.NONE or of_all_events:
         return Reach(because=reaches_back(choice.checked.query) or "a selector compares with events before the window")
     looked_back = _looked_back(plan)
     # The events of one key can be any distance apart in the stream, so that a number of them bounds nothing there.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from ensue.data.budget import Budget
-from ensue.results.matches import SHOWN, Rows, count_of
+from ensue.results.rows import SHOWN, Rows, count_of
 
 #: The columns in front of those of the matches.
 CHANGE, MATCH = "change", "match"

@@ -17,7 +17,8 @@ from ensue.logic.check import Checked
 from ensue.logic.partition_keys import key_name
 from ensue.plan.mode import Mode
 from ensue.results.gathering import events_at, values_at
-from ensue.results.matches import SHOWN, Matches, Rows, count_of
+from ensue.results.matches import Matches
+from ensue.results.rows import SHOWN, Rows, count_of
 
 #: How many elements the lists of one Arrow array may have together.
 _MOST_IN_LISTS = 1 << 30

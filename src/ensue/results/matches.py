@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import html
-import importlib.util
 import os
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -29,83 +25,13 @@ from ensue.logic.partition_keys import key_name
 from ensue.logic.scope import aggregates_of, without_aggregates
 from ensue.results.gathering import events_at, values_at
 from ensue.results.inside_windows import Inside
-from ensue.results.row_sizes import size_in_pandas, size_of_rows
-
-if TYPE_CHECKING:
-    import pandas
-    import polars
-
+from ensue.results.row_sizes import size_of_rows
+from ensue.results.rows import SHOWN, Rows, count_of
 
 #: Below so many marked events nobody asks how large the rows are.
 _MANY_MARKED = 1 << 18
 #: Rows are made so many bytes at a time: a part of what the query may take.
 _PARTS_A_BUDGET, _LEAST_AT_ONCE, _MOST_AT_ONCE = 32, 1 << 21, 1 << 28
-
-
-class Rows(ABC):
-    """A result of rows, which gives tables of several libraries, one dict for each row, and a short text for people."""
-
-    #: How much memory the tables may take, with the result itself.
-    _budget: Budget
-
-    @abstractmethod
-    def __len__(self) -> int:
-        """The number of rows."""
-
-    @abstractmethod
-    def to_arrow(self) -> pa.Table:
-        """All rows."""
-
-    @abstractmethod
-    def _head(self) -> pa.Table:
-        """The first rows; the others are not built."""
-
-    @abstractmethod
-    def _counted(self) -> str:
-        """The number of rows, in words."""
-
-    def tables(self) -> Iterator[pa.Table]:
-        """All rows, a part at a time: for results that are too large for one table. There is one table at least."""
-        yield self.to_arrow()
-
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        """One dict for each row, with the columns of `to_arrow`; not all rows are made at once."""
-        for table in self.tables():
-            for batch in table.to_batches(max_chunksize=1000):
-                yield from rows_of(pa.Table.from_batches([batch]))
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """The columns of `to_arrow` as a pandas frame; it needs pandas."""
-        _need("pandas")
-        table = self.to_arrow()
-        with self._budget.explaining_memory_errors():
-            self._budget.check(Large.TABLE, size_in_pandas(table), len(self))
-            return table.to_pandas()
-
-    def to_polars(self) -> polars.DataFrame:
-        """The columns of `to_arrow` as a polars frame; it needs polars."""
-        _need("polars")
-        import polars
-
-        table = self.to_arrow()
-        with self._budget.explaining_memory_errors():
-            self._budget.check(Large.TABLE, table.nbytes, len(self))
-            frame = polars.from_arrow(table)
-        assert isinstance(frame, polars.DataFrame)
-        return frame
-
-    def __repr__(self) -> str:
-        return as_text(self._head(), self._counted())
-
-    def _repr_html_(self) -> str:
-        head = self._head()
-        titles = "".join(f"<th>{html.escape(n)}</th>" for n in head.column_names)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(_cell(v))}</td>" for v in row.values()) + "</tr>"
-            for row in rows_of(head)
-        )
-        counted = html.escape(self._counted())
-        return f"<table><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table><p>{counted}</p>"
 
 
 class Matches(Rows):
@@ -281,62 +207,12 @@ class Matches(Rows):
 
     # -- for people
 
+    def head(self, count: int = 5) -> Matches:
+        """The first matches; the rows of the others are not made."""
+        return Matches(self._checked, self._stream, self._found.first(count), self._budget)
+
     def _head(self) -> pa.Table:
-        return Matches(self._checked, self._stream, self._found.first(SHOWN), self._budget).to_arrow()
+        return self.head(SHOWN).to_arrow()
 
     def _counted(self) -> str:
         return count_of(len(self), "match", "matches")
-
-
-def as_text(head: pa.Table, counted: str) -> str:
-    """The first rows as a table for people, followed by the count of all rows in words."""
-    names = head.column_names
-    rows = [[_cell(v) for v in row.values()] for row in rows_of(head)]
-    widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
-    lines = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in [names, *rows]]
-    lines.insert(1, "  ".join("-" * w for w in widths))
-    return "\n".join([*lines, counted])
-
-
-def count_of(count: int, one: str, many: str) -> str:
-    """The count with its noun; if there are more rows than are shown, also how many are."""
-    found = f"{count:,} {one if count == 1 else many}"
-    return f"{found}, the first {SHOWN} shown" if count > SHOWN else found
-
-
-def _need(library: str) -> None:
-    if importlib.util.find_spec(library) is None:
-        raise ImportError(f"to_{library} needs {library}: install ensue[frames]")
-
-
-#: The number of rows in the text for people.
-SHOWN = 20
-_WIDEST_CELL = 60
-
-
-def _cell(value: Any) -> str:
-    if isinstance(value, list):
-        text = ", ".join(_cell(v) for v in value)
-    elif isinstance(value, dict):
-        text = "(" + ", ".join(f"{k}={_cell(v)}" for k, v in value.items() if v is not None) + ")"
-    else:
-        text = "NULL" if value is None else str(value)
-    text = text.replace("\r", "\\r").replace("\n", "\\n")
-    return text if len(text) <= _WIDEST_CELL else text[: _WIDEST_CELL - 3] + "..."
-
-
-def rows_of(table: pa.Table) -> list[dict[str, Any]]:
-    """The rows as dicts; times become text if Python's datetime cannot hold one (nanoseconds, the year 10000)."""
-    try:
-        rows: list[dict[str, Any]] = table.to_pylist()
-    except (OverflowError, ValueError):
-        rows = table.cast(pa.schema([f.with_type(_times_as_text(f.type)) for f in table.schema])).to_pylist()
-    return rows
-
-
-def _times_as_text(type_: pa.DataType) -> pa.DataType:
-    if pa.types.is_timestamp(type_) or pa.types.is_date(type_):
-        return pa.string()
-    if pa.types.is_struct(type_):
-        return pa.struct([f.with_type(_times_as_text(f.type)) for f in type_])
-    return pa.list_(_times_as_text(type_.value_type)) if pa.types.is_list(type_) else type_

@@ -22,7 +22,8 @@ from ensue.engines.unexpected import Unexpected
 from ensue.plan.choice import Choice
 from ensue.plan.mode import Mode
 from ensue.results.detections import shown
-from ensue.results.matches import Matches, Rows
+from ensue.results.matches import Matches
+from ensue.results.rows import Rows
 
 _KIND = "running query"
 

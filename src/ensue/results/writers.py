@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from ensue.errors import DataError
-from ensue.results.matches import rows_of
+from ensue.results.rows import rows_of
 
 
 class OutputFormat(StrEnum):

@@ -7,6 +7,7 @@ from ensue.language import ast
 from ensue.row_patterns.match_finding import Plan
 from ensue.row_patterns.match_terms import Formula, Navigation, NumberOfMatch
 from ensue.row_patterns.row_conditions import is_candidate
+from ensue.row_patterns.search_program import Interpreted
 
 
 def explain_clause(plan: Plan) -> str:
@@ -28,6 +29,9 @@ def explain_clause(plan: Plan) -> str:
     search = "two passes over the rows, backward and forward, without turning back"
     if not plan.walks:
         search = "in order of preference, with failures remembered"
+        reason = _why_interpreted(plan)
+        if reason is not None:
+            search += f"; slow, since the conditions have {reason}"
     lines.append(("search", search))
     partitions = f"by {', '.join(clause.partition)}" if clause.partition else "one"
     order = ", ".join(k.column + (" DESC" if k.descending else "") for k in clause.order)
@@ -37,6 +41,15 @@ def explain_clause(plan: Plan) -> str:
 
 
 _AS_THEY_COME = "its rows in the order in which they come"
+
+
+def _why_interpreted(plan: Plan) -> str | None:
+    """Why the search is not compiled; None if it is."""
+    try:
+        plan.search  # noqa: B018
+    except Interpreted as e:
+        return str(e)
+    return None
 
 
 def _reason(part: Formula, variable: str) -> str:

@@ -6,7 +6,7 @@ Where they speak of the match, `ordered_search.py` tries the choices in order, w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,15 +14,17 @@ import numpy as np
 import numpy.typing as npt
 
 from ensue.errors import DataError, EngineError
-from ensue.kernels import row_walk
+from ensue.kernels import row_search, row_walk
 from ensue.kernels.row_walk import Walked, WalkProgram, WalkRows
 from ensue.row_patterns.clause_ast import SkipTo
+from ensue.row_patterns.compiled_search import CompiledSearch, compiled
 from ensue.row_patterns.match_terms import CheckedClause
 from ensue.row_patterns.open_end import OpenEnd
 from ensue.row_patterns.ordered_rows import Integers, OrderedRows
-from ensue.row_patterns.ordered_search import OrderedSearch, Reach, Undecided
+from ensue.row_patterns.ordered_search import OrderedSearch, Reach, Undecided, too_many_steps
 from ensue.row_patterns.pattern_program import ACCEPT, BEHIND_STEP, Program, compile_pattern
 from ensue.row_patterns.row_conditions import DividedConditions, divide, truth_of_rows
+from ensue.row_patterns.search_program import Interpreted, SearchProgram
 
 _SKIPS = {
     SkipTo.PAST_LAST: row_walk.PAST_LAST,
@@ -73,6 +75,11 @@ class Plan:
     def walks(self) -> bool:
         """Whether the walk finds the matches: no condition speaks of other rows of the match."""
         return not self.conditions.of_match and self.clause.within is None
+
+    @cached_property
+    def search(self) -> SearchProgram:
+        """The conditions for the compiled search; raises Interpreted where one has no place in it."""
+        return SearchProgram(self.program, self.conditions.of_match, within=self.clause.within is not None)
 
 
 def find_matches(plan: Plan, rows: OrderedRows, budget: int, open_end: OpenEnd | None = None) -> FoundMatches:
@@ -161,20 +168,29 @@ def _to_variable(plan: Plan) -> npt.NDArray[np.bool_]:
     return np.array([program.variables[v] in wanted for v in program.variable], dtype=np.bool_)
 
 
-def _walked(plan: Plan, given: _Classified) -> Walked:
+def _kernel_inputs(plan: Plan, given: _Classified) -> tuple[WalkProgram, WalkRows]:
     program = plan.program
-    compiled = WalkProgram(program.first, program.places, program.variable, _to_variable(plan), given.holds)
     none = np.zeros(0, dtype=np.bool_)
     starts, waits = (none, none) if given.open_end is None else (given.open_end.starts, given.open_end.waits)
     ends = (given.is_first, given.is_last, given.open_end is not None, starts, waits)
-    rows = WalkRows(given.classes, given.live, given.in_set, *ends)
+    return (
+        WalkProgram(program.first, program.places, program.variable, _to_variable(plan), given.holds),
+        WalkRows(given.classes, given.live, given.in_set, *ends),
+    )
+
+
+def _walked(plan: Plan, given: _Classified) -> Walked:
+    program, rows = _kernel_inputs(plan, given)
     state = np.zeros(3, dtype=np.int64)
+    skip = _SKIPS[plan.clause.skip.to]
+    return _all_found(plan, len(rows.classes), state, lambda found: row_walk.walk(program, rows, skip, state, found))
+
+
+def _all_found(plan: Plan, rows: int, state: Integers, find: Callable[[Walked], int]) -> Walked:
+    """What a kernel finds that goes on where it stopped, with more room for matches whenever it says so."""
     # Matches that do not overlap have no more rows than there are; memory that is not written to costs nothing.
-    found = _room(len(rows.classes) + 1, len(rows.classes) + 1)
-    while True:
-        status = row_walk.walk(compiled, rows, _SKIPS[plan.clause.skip.to], state, found)
-        if status == row_walk.DONE:
-            break
+    found = _room(rows + 1, rows + 1)
+    while (status := find(found)) != row_walk.DONE:
         if status != row_walk.FULL:
             raise _cannot_skip(plan, int(state[row_walk.MATCHES]), first=status == row_walk.FIRST_ROW)
         found = _larger(found, int(state[row_walk.MATCHES]))
@@ -214,6 +230,39 @@ def _cannot_skip(plan: Plan, match: int, *, first: bool) -> DataError:
 
 
 def _searched(plan: Plan, rows: OrderedRows, given: _Classified, budget: int) -> Walked:
+    """The matches by the compiled search, or, where a condition or a value has no place in it, by the one in Python."""
+    try:
+        made = _compiled_search(plan, rows, given, budget)
+    except Interpreted:
+        return _searched_in_python(plan, rows, given, budget)
+    program, known = _kernel_inputs(plan, given)
+    open_end = given.open_end
+    edge = rows.begins[1:] if open_end is None else open_end.edge
+    numbers = np.zeros(len(edge), dtype=np.int64) if open_end is None else open_end.numbers
+    partitions = row_search.Partitions(rows.begins, edge, numbers)
+    state = np.zeros(row_search.STATE, dtype=np.int64)
+    state[row_walk.ROW] = -1
+
+    def find(found: Walked) -> int:
+        while True:
+            status: int = row_search.search(program, known, partitions, made.asked, made.rules, made.room, state, found)
+            if status == row_search.OVER_BUDGET:
+                conditions = [plan.conditions.of_match.get(v, ()) for v in plan.program.variables]
+                variable, start = int(state[row_search.VARIABLE]), int(state[row_walk.ROW])
+                raise too_many_steps(plan.program.variables, conditions, variable, start, budget)
+            if status != row_search.NEEDS_STACK:
+                return status
+            made.deepen()
+
+    return _all_found(plan, len(rows), state, find)
+
+
+def _compiled_search(plan: Plan, rows: OrderedRows, given: _Classified, budget: int) -> CompiledSearch:
+    passed = None if given.open_end is None else given.open_end.passed
+    return compiled(plan.search, plan.clause, rows, skip=_SKIPS[plan.clause.skip.to], budget=budget, passed=passed)
+
+
+def _searched_in_python(plan: Plan, rows: OrderedRows, given: _Classified, budget: int) -> Walked:
     known = (given.classes, given.holds, given.live, given.in_set)
     search = OrderedSearch(plan.clause, plan.program, plan.conditions.of_match, rows, known, budget)
     to_variable, skip = _to_variable(plan), plan.clause.skip.to

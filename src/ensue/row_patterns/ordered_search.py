@@ -8,7 +8,7 @@ never a wrong match.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -161,15 +161,8 @@ class OrderedSearch:
 
     def _count(self, variable: int, start: int) -> None:
         self._steps += 1
-        if not self._budget or self._steps <= self._budget:
-            return
-        parts = self._conditions[variable] or next(c for c in self._conditions if c)
-        condition = parts[0].text
-        raise EngineError(
-            f"the search for a match from row {start + 1} took more than {self._budget:,} steps: "
-            f"{self._program.variables[variable]} AS {condition} depends on the way through the pattern\n"
-            "  hint: make the variables exclude each other, bound the quantifiers, or set budget= higher (0: no bound)"
-        )
+        if self._budget and self._steps > self._budget:
+            raise too_many_steps(self._program.variables, self._conditions, variable, start, self._budget)
 
     def _is_over(self, start: int, partition: Reach) -> bool:
         """Whether all later rows come too late for a match that begins at the row."""
@@ -185,6 +178,19 @@ class OrderedSearch:
         assert self._within is not None
         (first, first_null), (last, last_null) = ((self._times[0][r], self._times[1][r]) for r in (start, row))
         return not first_null and not last_null and abs(int(last) - int(first)) <= self._within
+
+
+def too_many_steps(
+    variables: Sequence[str], conditions: Sequence[tuple[Formula, ...]], variable: int, start: int, budget: int
+) -> EngineError:
+    """The error of a search that would take too long."""
+    asked = [v for v in (variable, *range(len(conditions))) if conditions[v]]
+    condition = f"{variables[asked[0]]} AS {conditions[asked[0]][0].text} depends" if asked else "WITHIN depends"
+    return EngineError(
+        f"the search for a match from row {start + 1} took more than {budget:,} steps: "
+        f"{condition} on the way through the pattern\n"
+        "  hint: make the variables exclude each other, bound the quantifiers, or set budget= higher (0: no bound)"
+    )
 
 
 def _identity(value: Any) -> Any:

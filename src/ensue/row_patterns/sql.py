@@ -13,7 +13,7 @@ from ensue.data.sources import is_spark, read_schema, read_table
 from ensue.errors import EngineError, Problem, ProblemKind, QueryError
 from ensue.language import ast
 from ensue.language.parser import decode
-from ensue.results.matches import SHOWN, Rows, count_of
+from ensue.results.rows import SHOWN, Rows, count_of
 from ensue.row_patterns import clause_ast as rows
 from ensue.row_patterns.explaining import explain_clause
 from ensue.row_patterns.from_tables import Recognize

@@ -9,6 +9,7 @@ read_by_tasks      whether the tasks of a batch read its Parquet files themselve
 packing            rows as Arrow blobs, one for each bucket, so that few rows cross the shuffle
 batch              a lazy DataFrame of matches over a finite DataFrame
 streaming          the same over a stream, with its state in Spark's own state store
+several_queries    several queries over one stream, which may come and go while it runs
 recognize          MATCH_RECOGNIZE: each clause becomes a DataFrame, and Spark runs the SQL around it
 session            a session for the demo, the command line and the tests
 deferred           answers what Spark asks of a stream before its first event, without loading the rest

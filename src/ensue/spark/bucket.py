@@ -24,6 +24,13 @@ MICROS = 1000
 _ADVICE = "nothing was changed in it, so the earlier query can go on; start a changed one with a new checkpointLocation"
 
 
+class Control(NamedTuple):
+    """Queries that come and go: rows of their names and texts. One of the buckets tells what is wrong with them."""
+
+    rows: pa.Table
+    telling: bool
+
+
 class MicroBatch(NamedTuple):
     """What a bucket gets: events that came, the watermark in milliseconds, and how these are to be understood.
 
@@ -35,6 +42,7 @@ class MicroBatch(NamedTuple):
     watermark: int
     final_after: int | None = None
     behind_operator: bool = False
+    control: Control | None = None  # comes before the events
 
 
 class Told(NamedTuple):
@@ -89,15 +97,16 @@ def timed(events: pa.Table) -> tuple[pa.Table, int]:
     return events, without_time
 
 
-def time_to_wake(recipe: StreamWork, waited_for: list[int], open_: int, watermark: int) -> int | None:
+def time_to_wake(expires_after: int | None, waited_for: list[int], open_: int, watermark: int) -> int | None:
     """When a bucket must be looked at again without new events, in milliseconds; None if that is not needed.
 
-    `waited_for` are the times that may bring something once the watermark has passed them.
+    `waited_for` are the times that may bring something once the watermark has passed them. What is open has expired
+    after so many microseconds.
     """
     if waited_for:
         return -(-min(waited_for) // MICROS)
-    if recipe.expires_after and open_ and watermark > 0:
-        return watermark + recipe.expires_after // MICROS + 1  # by then all open partial matches have expired
+    if expires_after and open_ and watermark > 0:
+        return watermark + expires_after // MICROS + 1  # by then all open partial matches have expired
     return None
 
 
@@ -180,7 +189,7 @@ class WaitingBucket:
         times = [] if self.running.next_due is None else [self.running.next_due]
         if self.waiting is not None and len(self.waiting):
             times.append(int(as_integers(self.waiting.column(TIME)).min()))
-        due = time_to_wake(self.recipe, times, self.running.open, watermark)
+        due = time_to_wake(self.recipe.expires_after, times, self.running.open, watermark)
         if due is None:
             return None
         if self.timer is not None and watermark < self.timer <= due:

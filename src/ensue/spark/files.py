@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from ensue.data.arrow_bytes import table_bytes, table_of
 from ensue.errors import DataError
-from ensue.results.matches import SHOWN, as_text, count_of
+from ensue.results.rows import SHOWN, as_text, count_of
 from ensue.spark.packing import Batches, gathered
 from ensue.spark.type_mapping import arrow_schema
 

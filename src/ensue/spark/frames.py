@@ -10,7 +10,14 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from ensue.data.reading import check_column, check_reading, events_by_stream, nanoseconds_of_a_step, no_time_type
+from ensue.data.reading import (
+    TimeColumn,
+    check_column,
+    check_reading,
+    events_by_stream,
+    nanoseconds_of_a_step,
+    no_time_type,
+)
 from ensue.data.schema import Schema
 from ensue.errors import DataError
 from ensue.spark.chaining import WATERMARK, has_second_watermark, is_told_later
@@ -56,7 +63,7 @@ def read_frames(
     streams: tuple[str, ...],
     used: frozenset[str] | None,
     *,
-    time: str | None = "time",
+    time: TimeColumn = "time",
     type: str | None = None,
     unit: str | None = None,
     tiebreak: str | None = None,
@@ -68,6 +75,10 @@ def read_frames(
     check_reading(time=time, type=type, unit=unit, tiebreak=tiebreak)
     if time is None:
         raise DataError("a DataFrame has no order of its own: name the time column with time='...'")
+    if isinstance(time, Mapping):
+        raise DataError(
+            "on Spark all streams have one time column: rename the others, df.withColumnRenamed('ts', 'time')"
+        )
     if used is not None:
         used = used.union(c for c in (time, type or "type", tiebreak) if c is not None)
     given = {name: with_plain_columns(f, used) for name, f in events_by_stream(events, streams).items()}

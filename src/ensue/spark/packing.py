@@ -143,6 +143,31 @@ class Packer:
         return table.append_column(SLICE, pa.array(numbers)), (hashes + numbers) % buckets
 
 
+@dataclass(frozen=True)
+class ControlPacker:
+    """`mapInArrow` function: sends rows that control the stream to every bucket, and the one that checks it."""
+
+    buckets: BucketCount
+
+    def __call__(self, batches: Batches) -> Batches:
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        place = _CONTROL + ((context.partitionId() if context else 0) << 32)
+        for table in gathered(batches):
+            rows = table_bytes(table)
+            yield _batch_of([_Blob(IDENTITY, place, None)])
+            yield from _in_batches(_Blob(bucket_key(n), place, rows) for n in range(self.buckets.in_task()))
+            place += 1
+
+
+def is_control(place: int) -> bool:
+    """Whether what is at this place are rows that control the stream, not events."""
+    return place < 0
+
+
+#: Where the rows that control a stream are: before all events.
+_CONTROL = -(1 << 62)
 _WORD = (1 << 32) - 1
 
 
@@ -170,6 +195,8 @@ def _rotated(word: int, left: int) -> int:
 
 #: The key of the bucket that has no events: its state says what the checkpoint is for. No other bucket has this number.
 IDENTITY = bucket_key(_WORD)
+#: The key of the first bucket, which is there whatever their number.
+FIRST = bucket_key(0)
 
 
 def slice_range(times: Buckets, slices: Slices) -> tuple[Buckets, Buckets]:

@@ -108,7 +108,7 @@ def _integer(bits: int) -> str:
 def _may_prune(plan: Plan) -> bool:
     """Whether events that change no run can be dropped.
 
-    They cannot if a window counts them, PREV or a machine reads them, or they advance time past a deadline.
+    They cannot if a window counts them, PREV, a machine or a ranking reads them, or they advance time past a deadline.
     """
     looks_back = any(
         call.function == "prev"
@@ -116,7 +116,8 @@ def _may_prune(plan: Plan) -> bool:
         if isinstance(p, Test)
         for call in ast.find(p.expression, ast.Call)
     )
-    return plan.window.events is None and plan.absence is None and not looks_back and not plan.machines
+    asks_before = plan.machines or plan.rankings
+    return plan.window.events is None and plan.absence is None and not looks_back and not asks_before
 
 
 def _relevant(plan: Plan) -> list[Guard] | None:

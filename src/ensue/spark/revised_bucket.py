@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +12,7 @@ import pyarrow as pa
 from ensue.corrections.change_rows import rows_of_changes
 from ensue.corrections.event_ids import HIGH, LOW, countable, ids_of_content
 from ensue.corrections.live_stream import LiveStream, Step
-from ensue.corrections.revision import Revision
+from ensue.corrections.revision import MatchChanges, Revision
 from ensue.corrections.unsettled import NO_TIME, Arrivals, Refused
 from ensue.data.budget import Budget, Large
 from ensue.data.change_words import signs_of
@@ -37,39 +38,55 @@ class Disorder:
     changes: bool = False  # whether rows say what they do
     tiebreak: str | None = None
     delays: tuple[tuple[str, int], ...] = ()  # how late events of a type come at most, in steps of the events' times
+    controlled: bool = False  # whether queries come and go
 
     @property
     def counts(self) -> tuple[str, ...]:
         """The names of the counts that only such a bucket has."""
-        return ("inserted", "deleted", "replayed", "late_deletions", "unmatched_deletions")
+        errors = ("errors",) if self.controlled else ()
+        return ("inserted", "deleted", "replayed", "late_deletions", "unmatched_deletions", *errors)
 
     def __str__(self) -> str:
         waits = "waits" if self.slack is None else f"slack {self.slack}"
-        return f"{waits}, id {self.id}, changes {self.changes}, tie-break {self.tiebreak}, delays {self.delays}"
+        come = ", queries come and go" if self.controlled else ""
+        return f"{waits}, id {self.id}, changes {self.changes}, tie-break {self.tiebreak}, delays {self.delays}{come}"
+
+
+class Followed(NamedTuple):
+    """A query for one bucket after another: each puts its own state into it."""
+
+    recipe: Recipe
+    revision: Revision
+    fresh: Parts  # the state with which a bucket begins
+
+    @classmethod
+    def of(cls, recipe: Recipe, budget: Budget) -> Followed:
+        running = RunningQuery(recipe.choice.unwatched, recipe.tick, given=recipe.given, budget=budget, hidden=HIDDEN)
+        return cls(recipe, Revision(running, budget), running.parts())
+
+    @property
+    def types(self) -> frozenset[str] | None:
+        """The types of the events that it reads; None where it reads all."""
+        return types_read(self.recipe.choice.checked.query)
 
 
 class RevisedBucket:
-    """The unsettled events, and the state of the query at the watermark."""
+    """The unsettled events, and the state of each query at the watermark; one that runs alone has the name ''."""
 
-    def __init__(self, recipe: Recipe, disorder: Disorder, revision: Revision, fresh: Parts) -> None:
-        self._recipe = recipe
+    def __init__(self, disorder: Disorder, queries: Mapping[str, Followed]) -> None:
         self._disorder = disorder
-        self._revision = revision
+        self._queries = dict(queries)
+        self._reading = next(iter(queries.values())).recipe  # all of them read events alike
         self._stream = LiveStream(disorder.tiebreak, disorder.slack, delays=dict(disorder.delays))
-        self._stream.add("", revision, types_read(recipe.choice.checked.query))
-        revision.load(fresh)
+        for name, followed in self._queries.items():
+            self._stream.add(name, followed.revision, followed.types)
+            followed.revision.load(followed.fresh)
         self.timer: int | None = None
-
-    @classmethod
-    def revision(cls, recipe: Recipe, budget: Budget) -> tuple[Revision, Parts]:
-        """The query, for one bucket after another, and the state with which each begins."""
-        running = RunningQuery(recipe.choice.unwatched, recipe.tick, given=recipe.given, budget=budget, hidden=HIDDEN)
-        return Revision(running, budget), running.parts()
 
     def advance(self, batch: MicroBatch, budget: Budget) -> Told:
         """Takes in the changes of the events, and gives those of the matches."""
         now = self._stream.unsettled
-        before, replayed = now.refused, self._revision.replayed
+        before, replayed = now.refused, self._sum("replayed")
         arrivals, without_time = self._arrivals(batch.events)
         if arrivals is not None:
             size = arrivals.events.table.nbytes + (0 if now.events is None else now.events.table.nbytes)
@@ -77,23 +94,30 @@ class RevisedBucket:
         passed = passed_by(batch.watermark)
         # Rows that another operator releases as the watermark passes them are not late.
         step = Step(arrivals, NO_TIME if batch.behind_operator else passed, passed)
-        changes = self._stream.step(step)[""]
-        rows = rows_of_changes(changes)
+        rows = self._rows(self._stream.step(step))
         refused = self._stream.unsettled.refused
         inserted, deleted = (0, 0) if rows is None else _counts(rows)
         counts = {
             "relevant": 0 if arrivals is None else len(arrivals),
             "without_time": without_time,
             "waiting": self._stream.counts()["unsettled"],
-            "open": self._revision.open,
-            "open_windows": self._revision.open_windows,
-            "matches": 0 if rows is None else len(rows),
+            "open": self._sum("open"),
+            "open_windows": self._sum("open_windows"),
+            "matches": inserted + deleted,
             "inserted": inserted,
             "deleted": deleted,
-            "replayed": self._revision.replayed - replayed,
+            "replayed": self._sum("replayed") - replayed,
             **_more(before, refused),
         }
         return Told(rows, counts)
+
+    def _rows(self, changes: Mapping[str, MatchChanges]) -> pa.Table | None:
+        """What the queries have to tell."""
+        return rows_of_changes(changes[""])
+
+    def _sum(self, count: str) -> int:
+        """A count of all queries."""
+        return sum(getattr(followed.revision, count) for followed in self._queries.values())
 
     def _arrivals(self, events: pa.Table | None) -> tuple[Arrivals | None, int]:
         if events is None:
@@ -103,31 +127,35 @@ class RevisedBucket:
         if self._disorder.changes:
             signs = signs_of(events, DOES)
             events = events.drop_columns([DOES])
-        stream = countable(self._recipe.stream(events))
+        stream = countable(self._reading.stream(events))
         return Arrivals(stream, ids_of_content(stream, self._disorder.id), signs), without_time
 
     def next_timer(self, watermark: int) -> int | None:
         unsettled = self._stream.unsettled
         final = unsettled.up_to(unsettled.watermark)
         times = [int(t) for t in unsettled.times[final : final + 1]]
-        if self._revision.next_due is not None:
-            times.append(self._revision.next_due)
-        due = time_to_wake(self._recipe, times, self._revision.open, watermark)
+        times += [d for d in (f.revision.next_due for f in self._queries.values()) if d is not None]
+        expire = [t for t in (f.recipe.expires_after for f in self._queries.values()) if t is not None]
+        due = time_to_wake(max(expire, default=None), times, self._sum("open"), watermark)
         if due is None or (self.timer is not None and watermark < self.timer <= due):
             return None
         self.timer = due
         return due
 
     def save(self, made_by: Mapping[str, str]) -> bytes:
-        parts: Parts = {"timer": self.timer, **prefixed("stream", self._stream.save())}
-        return sealed(KIND, made_by, parts, compressed=True)
+        return sealed(KIND, made_by, self._parts(), compressed=True)
+
+    def _parts(self) -> Parts:
+        return {"timer": self.timer, **prefixed("stream", self._stream.save())}
 
     def load(self, state: bytes, made_by: Mapping[str, str]) -> RevisedBucket:
         """Goes on from what `save` has returned."""
-        parts = opened(state, KIND, made_by)
+        self._restore(opened(state, KIND, made_by))
+        return self
+
+    def _restore(self, parts: Parts) -> None:
         self.timer = parts["timer"]
         self._stream.load(unprefixed("stream", parts))
-        return self
 
 
 def _counts(rows: pa.Table) -> tuple[int, int]:

@@ -27,8 +27,8 @@ from ensue.logic.classify import deadline_of
 from ensue.logic.outputs import attributes_used
 from ensue.logic.rows_of_stream import check_rows_of_stream
 from ensue.logic.wall_clock import reads_wall_clock
-from ensue.logic.window import looks_back, peel_windows
-from ensue.plan import Plan, Window
+from ensue.logic.window import looks_back
+from ensue.plan import Plan
 from ensue.plan.choice import Choice
 from ensue.plan.mode import Mode
 from ensue.results.detections import shown
@@ -37,6 +37,7 @@ from ensue.spark.batch import run_batch
 from ensue.spark.batch_from_files import run_on_files
 from ensue.spark.bucket_count import BucketCount
 from ensue.spark.chaining import check_name, is_behind_operator, is_told_later, with_event_time, with_own_watermark
+from ensue.spark.choosing import chosen
 from ensue.spark.computed_keys import column_of, with_key_columns
 from ensue.spark.frames import EventFrame, Frames, as_schema, check_stream, final_after, read_frames
 from ensue.spark.layout import Layout, batch_layout
@@ -56,7 +57,8 @@ from ensue.spark.variants import without_variants
 
 #: Stands for a missing time in the filter of a stream's events.
 _NO_TIME = int(np.iinfo(np.int64).min)
-_NOTHING = Pushdown({}, None, None, None, None, (), frozenset())
+#: Where the JVM evaluates nothing, and no event is left out.
+NOTHING = Pushdown({}, None, None, None, None, (), frozenset())
 
 
 class OfStream(NamedTuple):
@@ -112,7 +114,7 @@ def run(
     check_rows_of_stream(query, text, revised=job.revised)
     if changing is not None and of_stream.alone:
         raise EngineError("alone=True lets matches wait less: with disorder= or changes=, leave it out")
-    if not of_stream.unbounded and not job.bounded:
+    if not of_stream.unbounded:
         refuse_growing_state(job.choice, job.events.time)
     frame = job.events.frame
     check_name(frame, of_stream.name)
@@ -177,12 +179,6 @@ class Job:
         delays = tuple(sorted(options.delays_in_ticks(self.events.tick).items()))
         return Disorder(slack, options.id, options.changes is not None, self.events.tiebreak, delays)
 
-    @property
-    def bounded(self) -> bool:
-        """Whether a match can only span so many events or so much time."""
-        written = peel_windows(self.choice.checked.query.pattern)[1]
-        return self.choice.window != Window() or written != Window()
-
     @cached_property
     def result(self) -> T.StructType:
         """The schema of the matches, with the columns that only sort them."""
@@ -204,11 +200,11 @@ class Job:
 
     @cached_property
     def recipe(self) -> Recipe:
-        depends_on = tuple(self._recorded().items()) if self.events.streaming else ()
+        depends_on = tuple(self.recorded().items()) if self.events.streaming else ()
         given, result = self.pushdown.given, arrow_schema(self.result)
         return Recipe(self.choice, self.events.tick, given, result, depends_on, self.zone, mode=self.mode)
 
-    def _recorded(self) -> dict[str, str]:
+    def recorded(self) -> dict[str, str]:
         """What the state of a stream depends on besides the query: how events are read, and what is sent to Python."""
         events = self.events
         return {
@@ -260,7 +256,7 @@ class Job:
             columns.append(down.word.alias(WORD))
         if self.changing is not None and self.changing.changes is not None:
             columns.append(F.col(quoted(self.changing.changes)).alias(DOES))
-        if down.needs_type or down is _NOTHING or self.changing is not None:
+        if down.needs_type or down is NOTHING or self.changing is not None:
             columns.append(self.events.type_column.alias(TYPE))
         if self.events.tiebreak is not None:
             columns.append(F.col(quoted(self.events.tiebreak)).alias(TIE))
@@ -275,9 +271,13 @@ def prepare(
     events: Frames,
     mode: Mode = Mode.ENUMERATE,
     changing: LiveOptions | None = None,
+    zone: str | None = None,
     **reading: Unpack[Reading],
 ) -> Job:
-    """Makes all decisions, and raises all errors that can be found before a job runs."""
+    """Makes all decisions, and raises all errors that can be found before a job runs.
+
+    `zone` is the one in which the query sees times, if others read the same events.
+    """
     check(query, text)
     query, events = without_variants(query, text, events)
     matches = mode is Mode.ENUMERATE  # what shows whole events needs all columns
@@ -288,19 +288,12 @@ def prepare(
     if frames.streaming:
         check_stream(frames)
     # Spark SQL shows times in the session's zone; nothing else may depend on it, so that it can change.
-    zone = session_zone(frames.frame.sparkSession) if reads_wall_clock(query) else "UTC"
+    zone = zone or (session_zone(frames.frame.sparkSession) if reads_wall_clock(query) else "UTC")
     schema = as_schema(frames, zone)
-    choice = pipeline.prepare(query, text, schema, frames.tick, reading)
-    if choice.plan is not None and choice.plan.counts_all and choice.plan.window.events is not None:
-        # With keys from equalities, a slice or a bucket would count the events of each key by itself.
-        choice = pipeline.prepare(query, text, schema, frames.tick, reading, tying=False)
-    elif query.limit is not None and query.per is ast.Per.PARTITION:
-        # The rows of a partition are counted in one place, so keys from equalities must not divide it.
-        choice = pipeline.prepare(query, text, schema, frames.tick, reading, tying=False)
-    choice = with_sorting_columns(choice)
+    choice = with_sorting_columns(chosen(query, text, schema, frames.tick, reading))
     layout, looking_back = batch_layout(choice, frames.tick), matches and looks_back(*(query.items or ()))
     files: ReadByTasks | str = "" if frames.streaming else _by_tasks(frames, choice, layout, mode, looking_back)
-    pushdown = _NOTHING
+    pushdown = NOTHING
     plan = _pushed_down(choice, frames)
     if plan is not None and isinstance(files, ReadByTasks):
         pushdown = nothing_pushed_down(plan, items_look_back=looking_back)
@@ -315,7 +308,7 @@ def _by_tasks(events: EventFrame, choice: Choice, layout: Layout, mode: Mode, lo
     """How the tasks read the files of the events themselves, or why they do not."""
     if choice.plan is None:
         return "the reference evaluates the query" if choice.runs is None else "its automaton has a register"
-    pushdown = _NOTHING
+    pushdown = NOTHING
     if _pushed_down(choice, events) is not None:
         pushdown = nothing_pushed_down(choice.plan, items_look_back=looking_back)
     try:

@@ -7,7 +7,7 @@ releases them even without new events.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,19 +18,30 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from ensue.corrections.revision import Revision
 from ensue.data.arrow_bytes import table_bytes, table_of
-from ensue.data.budget import shown_size
+from ensue.data.budget import Budget, shown_size
 from ensue.data.envelope import sealed
 from ensue.data.events import as_integers
 from ensue.errors import EngineError
-from ensue.spark.bucket import Bucket, MicroBatch, WaitingBucket, opened, passed_by
+from ensue.spark.bucket import Bucket, Control, MicroBatch, WaitingBucket, opened, passed_by
 from ensue.spark.bucket_count import BucketCount
 from ensue.spark.crossing import compacted
 from ensue.spark.deferred import KEPT_COUNTS, BucketValues, Deferred
-from ensue.spark.packing import IDENTITY, PACKED, Batches, Packer, handed_back, joined_blobs
+from ensue.spark.packing import (
+    FIRST,
+    IDENTITY,
+    PACKED,
+    Batches,
+    ControlPacker,
+    Packer,
+    handed_back,
+    is_control,
+    joined_blobs,
+)
+from ensue.spark.queries_bucket import QueriesBucket
+from ensue.spark.query_set import QuerySet, SharedQueries
 from ensue.spark.recipe import TIME, Recipe, with_own_names
-from ensue.spark.revised_bucket import Disorder, RevisedBucket
+from ensue.spark.revised_bucket import Disorder, Followed, RevisedBucket
 from ensue.spark.stream_work import RunningWork, StreamWork
 from ensue.spark.type_mapping import arrow_schema
 
@@ -51,9 +62,21 @@ _COUNTED = (
 _MOST_BYTES = (1 << 31) - (1 << 20)
 
 
-def run_streaming(travelling: DataFrame, processor: BucketProcessor, result: T.StructType, *, name: str) -> DataFrame:
-    """The matches of the travelling columns; the counts of each micro-batch are observed metrics under this name."""
+def run_streaming(
+    travelling: DataFrame,
+    processor: BucketProcessor,
+    result: T.StructType,
+    *,
+    name: str,
+    control: DataFrame | None = None,
+) -> DataFrame:
+    """The matches of the travelling columns; the counts of each micro-batch are observed metrics under this name.
+
+    Rows of a `control` stream go to all buckets, before the events of the same micro-batch.
+    """
     packed = compacted(travelling).mapInArrow(Packer(processor.buckets, of_stream=True), PACKED)
+    if control is not None:
+        packed = packed.union(control.mapInArrow(ControlPacker(processor.buckets), PACKED))
     output = ", ".join(["bucket long", "rows binary", *(f"{c} long" for c in processor.counted)])
     counted = packed.groupBy("bucket").transformWithState(Deferred.of(processor), output, "Append", "EventTime")
     counts = [F.coalesce(F.sum(c), F.lit(0)).alias(c) for c in processor.counted]
@@ -82,7 +105,7 @@ class BucketProcessor(StatefulProcessor):
 
     def __init__(
         self,
-        recipe: StreamWork,
+        recipe: StreamWork | QuerySet,
         buckets: BucketCount,
         final_after: int | None = None,
         *,
@@ -112,21 +135,25 @@ class BucketProcessor(StatefulProcessor):
         self._made_by = {**self.recipe.made_by, **of_stream}
         self._budget = self.recipe.budget()
         self._running: RunningWork | None = None
-        self._revision: Revision | None = None
+        self._fresh_bucket: Callable[[], RevisedBucket] | None = None
         self._advanced: dict[int, int] = {}  # the watermark to which each bucket has been advanced
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
         if key[0] == IDENTITY:
             self._check_identity()
             return
-        events = joined_blobs((r.place, None if r.rows is None else bytes(r.rows)) for r in rows)
-        yield from self._told(key[0], events, timerValues.getCurrentWatermarkInMs())
+        came = [(r.place, None if r.rows is None else bytes(r.rows)) for r in rows]
+        events = joined_blobs(blob for blob in came if not is_control(blob[0]))
+        rows_of_control = joined_blobs(blob for blob in came if is_control(blob[0]))
+        control = None if rows_of_control is None else Control(rows_of_control, telling=key[0] == FIRST)
+        watermark = timerValues.getCurrentWatermarkInMs()
+        yield from self._told(key[0], MicroBatch(events, watermark, self._final_after, self._behind_operator, control))
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:
         # Timers come after the rows, with the same watermark, so a bucket with rows has already released its events.
         watermark = timerValues.getCurrentWatermarkInMs()
         if self._advanced.get(key[0]) != watermark:
-            yield from self._told(key[0], None, watermark)
+            yield from self._told(key[0], MicroBatch(None, watermark, self._final_after, self._behind_operator))
 
     def _check_identity(self) -> None:
         """Refuses a checkpoint that was begun by something else; the first micro-batch writes down by what."""
@@ -136,18 +163,19 @@ class BucketProcessor(StatefulProcessor):
         else:
             opened(bytes(stored[0]), _KIND_OF_IDENTITY, self._made_by)
 
-    def _told(self, number: int, events: pa.Table | None, watermark: int) -> Iterator[Row]:
+    def _told(self, number: int, batch: MicroBatch) -> Iterator[Row]:
         """What a bucket has to tell in a micro-batch: nothing if it never had an event."""
-        if events is None and not self._state.exists():
+        empty = batch.events is None and batch.control is None
+        if empty and not self._state.exists():
             return
-        idle = self._idle(number, watermark) if events is None else None
-        if idle is None:
+        told = self._idle(number, batch.watermark) if empty else None
+        if told is None:
             with self._budget.explaining_memory_errors():
-                idle = self._advance(number, events, watermark)
-        self._advanced[number] = watermark
+                told = self._advance(number, batch)
+        self._advanced[number] = batch.watermark
         # So that the bucket also tells of itself in a micro-batch that only the watermark brings about.
-        self._handle.registerTimer(watermark + 1)
-        yield idle
+        self._handle.registerTimer(batch.watermark + 1)
+        yield told
 
     def _idle(self, number: int, watermark: int) -> Row | None:
         """The counts of a bucket that has nothing to do; None if it has, or if its counts are not known."""
@@ -160,10 +188,9 @@ class BucketProcessor(StatefulProcessor):
         told = dict(zip(KEPT_COUNTS, kept, strict=True))
         return Row(bucket=number, rows=None, **{name: told.get(name, 0) for name in self.counted})
 
-    def _advance(self, number: int, events: pa.Table | None, watermark: int) -> Row:
+    def _advance(self, number: int, batch: MicroBatch) -> Row:
         """Adds the new events, evaluates the events that the watermark has passed, and keeps the others waiting."""
-        bucket = self._load()
-        batch = MicroBatch(events, watermark, self._final_after, self._behind_operator)
+        bucket, watermark = self._load(), batch.watermark
         rows, counts = bucket.advance(batch, self._budget)
         due = bucket.next_timer(watermark)
         if due is not None:
@@ -183,6 +210,7 @@ class BucketProcessor(StatefulProcessor):
         return self._revised(stored) if self._disorder is not None else self._waiting(stored)
 
     def _waiting(self, stored: tuple[Any, ...] | None) -> Bucket:
+        assert not isinstance(self.recipe, QuerySet)  # which has a disorder
         if self._running is None:
             self._running = self.recipe.running(self._budget)
             self._fresh = self._running.parts()
@@ -193,14 +221,23 @@ class BucketProcessor(StatefulProcessor):
 
     def _revised(self, stored: tuple[Any, ...] | None) -> Bucket:
         assert self._disorder is not None
-        assert isinstance(self.recipe, Recipe)  # rows of a clause MATCH_RECOGNIZE come in order
-        if self._revision is None:
-            self._revision, self._fresh = RevisedBucket.revision(self.recipe, self._budget)
-        bucket = RevisedBucket(self.recipe, self._disorder, self._revision, self._fresh)
+        if self._fresh_bucket is None:
+            self._fresh_bucket = _revised_buckets(self.recipe, self._disorder, self._budget)
+        bucket = self._fresh_bucket()
         return bucket if stored is None else bucket.load(bytes(stored[0]), self._made_by)
 
     def close(self) -> None:
-        self._running = self._revision = None
+        self._running = self._fresh_bucket = None
+
+
+def _revised_buckets(work: StreamWork | QuerySet, disorder: Disorder, budget: Budget) -> Callable[[], RevisedBucket]:
+    """Makes buckets without events, which share their queries: one bucket at a time."""
+    if isinstance(work, QuerySet):
+        shared = SharedQueries(work, budget)
+        return lambda: QueriesBucket(disorder, shared)
+    assert isinstance(work, Recipe)  # rows of a clause MATCH_RECOGNIZE come in order
+    alone = {"": Followed.of(work, budget)}
+    return lambda: RevisedBucket(disorder, alone)
 
 
 def run_late(travelling: DataFrame, schema: T.StructType) -> DataFrame:

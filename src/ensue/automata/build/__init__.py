@@ -23,6 +23,7 @@ from ensue.automata.build import (
     or_,
     project,
     relate,
+    rounds,
     select_,
     sequence,
     span,
@@ -35,6 +36,7 @@ from ensue.automata.build.limits import Unsupported
 from ensue.automata.build.tracking import Watcher
 from ensue.automata.liveness import pruned, uses_of
 from ensue.automata.model import Automaton, TooLarge
+from ensue.automata.predicates import rankings_of
 from ensue.automata.registers import Register, fresh
 from ensue.language import ast
 from ensue.language.position_logic import FromTo
@@ -104,7 +106,7 @@ def _construct(p: ast.Pattern) -> Automaton:
         case ast.Select() if select_.is_settled(p.selector, p.body):
             return build(p.body)
         case ast.Select():
-            return select_.construct(p.selector, _without_actions(p.body), print_pattern(p.body))
+            return select_.construct_any(p.selector, _without_actions(p.body), print_pattern(p.body))
         case ast.Optional():
             return build(p.body)  # the sequence around it allows skipping it
     raise AssertionError(p)
@@ -127,10 +129,13 @@ def _after(p: ast.After) -> Automaton:
     past = pruned(build(p.past))
     if past.registers:
         raise Unsupported(p.past, "a comparison of events, or of their times, behind AFTER")
+    if rankings_of(t.guard for t in past.transitions):
+        raise Unsupported(p.past, "NEXT or LAST of so large a pattern behind AFTER")
     return after.construct(build(p.body), p, past, print_pattern(p.past), begins=nullable(p.past))
 
 
 def _iteration(p: ast.Iteration) -> Automaton:
+    p = rounds.gathered(p)
     body, compared, related = chains(p.body)
     watcher = None if p.absent is None else Watcher(p, _absent(p.absent))
     directly = p.link is ast.Link.DIRECTLY
@@ -139,7 +144,7 @@ def _iteration(p: ast.Iteration) -> Automaton:
         made = chain.construct(c, made)
     for condition in related:
         made = relate.between_rounds(condition, made)
-    return made
+    return rounds.told(p, made)
 
 
 def apart(p: Automaton, q: Automaton) -> tuple[Automaton, Automaton]:
@@ -179,6 +184,8 @@ def _absent(p: ast.Pattern) -> Automaton:
     made = pruned(build(p))
     if made.registers:
         raise Unsupported(p, "a comparison of events, or of their times, inside an absent pattern")
+    if rankings_of(t.guard for t in made.transitions):
+        raise Unsupported(p, "NEXT or LAST of so large a pattern inside an absent pattern")
     return made
 
 

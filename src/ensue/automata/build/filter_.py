@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ensue.automata.build import compare, relate
+from ensue.automata.build import compare, relate, rounds
 from ensue.automata.build.limits import Unsupported, check_predicates
 from ensue.automata.model import Automaton, Builder, Transition
 from ensue.automata.predicates import Guard, Test, cells, conjunction, implied, predicates_of
 from ensue.language import ast
+from ensue.logic.classify import conjuncts_of
 from ensue.logic.clauses import Clause, NotUnary, Part, clauses_of
-from ensue.logic.comparisons import split
+from ensue.logic.comparisons import split, with_conjuncts
 from ensue.logic.scope import bindings, singles
 
 
@@ -26,6 +27,11 @@ def construct(p: ast.Filter, body: Automaton) -> Automaton:
         body = compare.construct(comparison, body, singles(p.body))
     for formula in formulas:
         body = relate.construct(formula, body, bindings(p.body))
+    told = [c for c in conjuncts_of(rest.condition) if rounds.adds_up(c)] if rest is not None else []
+    for condition in told:
+        body = rounds.construct(condition, p.body, body)
+    if rest is not None:
+        rest = with_conjuncts(rest, [c for c in conjuncts_of(rest.condition) if c not in told])
     for clause in _clauses(rest) if rest is not None else ():
         every = [part for part in clause if not part.exists]
         body = _guarded(body, every[0]) if len(clause) == len(every) == 1 else _monitored(p, body, clause)

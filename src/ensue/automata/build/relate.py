@@ -18,7 +18,7 @@ from ensue.automata.predicates import Guard, Test, conjunction
 from ensue.automata.registers import Action, Clear, Holds, Register, Store, formulas_of, fresh, register_of, stored_in
 from ensue.language import ast
 from ensue.logic.clauses import bare
-from ensue.logic.scope import last_of, variables_of
+from ensue.logic.scope import last_of, last_of_names, running_of, variables_of
 
 _Parts = Mapping[ast.Expression, Register]
 
@@ -27,7 +27,7 @@ def construct(condition: ast.Expression, body: Automaton, own: Collection[str]) 
     """`own` are the variables of the body. A condition that uses none of them is checked where the body starts."""
     variables = variables_of(condition) & set(own)
     names = fresh(body.registers)
-    parts = {part: next(names) for x in sorted(variables) for part in _parts(condition, x)}
+    parts = {part: next(names) for x in sorted(variables) for part in parts_of(condition, x)}
     made = Builder(0)
     for t in body.transitions:
         marked = variables & t.marks
@@ -36,7 +36,7 @@ def construct(condition: ast.Expression, body: Automaton, own: Collection[str]) 
             actions += [Clear(r) for r in parts.values()]  # an earlier round may have stored values
         guard: Guard | None = t.guard
         if marked == variables if t.source == 0 else marked:
-            guard, checks = _guard_and_checks(t.guard, Holds(condition), marked, parts)
+            guard, checks = guard_and_checks(t.guard, Holds(condition), marked, parts)
             actions += checks
         made.add(t.source, guard, Label(t.marks, t.actions.union(actions)), t.target, final=t.target in body.finals)
     automaton = made.build()
@@ -49,7 +49,7 @@ def between_rounds(condition: ast.Expression, iteration: Automaton) -> Automaton
     """Relates each round's event `y` to the previous round's, `LASTOF(y)`; in the first round the condition holds."""
     variable = next(ast.find(condition, ast.LastOf)).variable
     names = fresh(iteration.registers)
-    parts = {part: next(names) for part in _parts(condition, last_of(variable))}
+    parts = {part: next(names) for part in parts_of(condition, last_of(variable))}
     made = Builder(0)
     for t in iteration.transitions:
         guard: Guard | None = t.guard
@@ -57,7 +57,7 @@ def between_rounds(condition: ast.Expression, iteration: Automaton) -> Automaton
         if variable in t.marks:
             actions += [Store(r, bare(part)) for part, r in parts.items()]
             if t.source != 0:
-                guard, checks = _guard_and_checks(t.guard, Holds(condition), {variable}, parts)
+                guard, checks = guard_and_checks(t.guard, Holds(condition), {variable}, parts)
                 actions += checks
         made.add(
             t.source, guard, Label(t.marks, t.actions.union(actions)), t.target, final=t.target in iteration.finals
@@ -72,7 +72,7 @@ def bound(p: ast.Pattern, automaton: Automaton, variables: Collection[str]) -> A
         for t in automaton.transitions
         for f in formulas_of(t.actions)
         for x in sorted(f.outside & set(variables))
-        for part in _parts(f.condition, x)
+        for part in parts_of(f.condition, x)
     }
     if not used:
         return automaton
@@ -86,7 +86,7 @@ def bound(p: ast.Pattern, automaton: Automaton, variables: Collection[str]) -> A
             if guard is None or not isinstance(a, Holds):
                 actions.append(a)
                 continue
-            guard, resolved = _guard_and_checks(guard, a, t.marks, parts)
+            guard, resolved = guard_and_checks(guard, a, t.marks, parts)
             actions += resolved
         made.add(t.source, guard, Label(t.marks, frozenset(actions)), t.target, final=t.target in automaton.finals)
     found = made.build()
@@ -98,18 +98,20 @@ def bound(p: ast.Pattern, automaton: Automaton, variables: Collection[str]) -> A
     return found
 
 
-def _parts(condition: ast.Expression, variable: str) -> Iterator[ast.Expression]:
+def parts_of(condition: ast.Expression, variable: str) -> Iterator[ast.Expression]:
     """The largest parts of a condition that use this variable only, and not the event of the transition."""
+    if isinstance(condition, ast.Running):
+        return  # its events are those of other rounds
     used = variables_of(condition)
     if used == {variable} and not any(ast.find(condition, ast.Name)):
         yield condition
     elif variable in used:
         for child in ast.children(condition):
             if isinstance(child, ast.Expression):
-                yield from _parts(child, variable)
+                yield from parts_of(child, variable)
 
 
-def _guard_and_checks(
+def guard_and_checks(
     guard: Guard, formula: Holds, marked: Collection[str], parts: _Parts
 ) -> tuple[Guard | None, list[Action]]:
     """Adds a formula to a transition: to its guard if it concerns only its own event, else to the register checks.
@@ -119,14 +121,15 @@ def _guard_and_checks(
 
     def here_or_stored(e: ast.Expression) -> ast.Expression | None:
         variables = variables_of(e)
-        if register_of(e) is not None:
+        if register_of(e) is not None or isinstance(e, ast.Running):
             return e
         if variables and variables <= set(marked):
             return bare(e)
         return stored_in(parts[e]) if e in parts else None
 
     check = formula.with_parts(here_or_stored)
-    if check.registers or check.outside:
+    rounds = running_of(check.condition) or last_of_names(check.condition)  # an iteration around gives them registers
+    if check.registers or check.outside or rounds:
         return guard, [check]
     return conjunction(guard, frozenset({(Test(check.condition), not check.absent)})), []
 

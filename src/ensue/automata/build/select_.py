@@ -20,13 +20,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 
+from ensue.automata.build import ranked
 from ensue.automata.model import UNMARKED, Automaton, Builder, Label, TooLarge, Transition
-from ensue.automata.predicates import ALWAYS, Guard, Machine, conjunction, machines_of, predicates_of
+from ensue.automata.predicates import ALWAYS, Guard, Machine, conjunction, machines_of, predicates_of, rankings_of
 from ensue.automata.splitting import ALL_EVENTS, Cell, Splitter
 from ensue.language import ast
 
 #: A selector's automaton can have exponentially many states and is slow to build: it is refused earlier than others.
 MOST_TRANSITIONS = 10_000
+#: Beyond so many, NEXT and LAST are evaluated by ranks instead, which takes no longer to build than the pattern.
+MOST_WITHOUT_RANKS = 2_000
 #: The most states of the machine for earlier runs: they multiply the classes of events.
 MOST_STATES_BEFORE = 256
 #: The most pairs of transitions that a run and a competitor can take at once.
@@ -66,9 +69,9 @@ def relate(selector: ast.Selector, relation: Relation, own: bool, other: bool) -
     raise AssertionError(selector)
 
 
-def construct(selector: ast.Selector, p: Automaton, text: str) -> Automaton:
+def construct(selector: ast.Selector, p: Automaton, text: str, most: int = MOST_TRANSITIONS) -> Automaton:
     """The runs of `p` that the selector keeps among all that end at the same event; `text` is the pattern's text."""
-    rivalry = _Rivalry(selector, p)
+    rivalry = _Rivalry(selector, p, most)
     machine, before = rivalry.earlier(_name(selector, text))
     starts = [list(rivalry.moves(0, competitors)) for competitors in before]
     if all(moves == starts[0] for moves in starts):
@@ -76,12 +79,24 @@ def construct(selector: ast.Selector, p: Automaton, text: str) -> Automaton:
     return rivalry.automaton([(machine.is_in(state), moves) for state, moves in enumerate(starts)])
 
 
+def construct_any(selector: ast.Selector, p: Automaton, text: str) -> Automaton:
+    """The same, by ranks where the automaton would be large."""
+    if selector is ast.Selector.MAX:
+        return construct(selector, p, text)  # does not order all runs
+    if not rankings_of(t.guard for t in p.transitions):
+        try:
+            return construct(selector, p, text, MOST_WITHOUT_RANKS)
+        except TooLarge:
+            pass
+    return ranked.construct(selector, p, text)
+
+
 def construct_by_start(selector: ast.Selector, p: Automaton) -> Automaton:
     """The runs of `p` that the selector keeps among those that start at the same event or later.
 
     It is for candidates whose earliest allowed start moves on: a run that is excluded here is excluded by any window.
     """
-    rivalry = _Rivalry(selector, p)
+    rivalry = _Rivalry(selector, p, MOST_TRANSITIONS)
     return rivalry.automaton([(ALWAYS, list(rivalry.moves(0, NOT_STARTED)))])
 
 
@@ -98,8 +113,9 @@ def is_settled(selector: ast.Selector, p: ast.Pattern) -> bool:
 
 def asks_for_earlier_runs(automaton: Automaton, selector: ast.Selector, text: str) -> bool:
     """Whether what `construct` made depends on the runs of the pattern that started earlier."""
-    machines = machines_of(predicates_of(t.guard for t in automaton.transitions))
-    return _name(selector, text) in (m.name for m in machines)
+    guards = [t.guard for t in automaton.transitions]
+    asked = {*(m.name for m in machines_of(predicates_of(guards))), *(r.name for r in rankings_of(guards))}
+    return bool(asked & {_name(selector, text), ranked.name_of(selector, text)})
 
 
 def _name(selector: ast.Selector, text: str) -> str:
@@ -122,8 +138,9 @@ _Move = tuple[Guard, Label, _State]
 class _Rivalry:
     """Runs of `p` against each other."""
 
-    def __init__(self, selector: ast.Selector, p: Automaton) -> None:
+    def __init__(self, selector: ast.Selector, p: Automaton, most: int) -> None:
         self._selector = selector
+        self._most = most
         self._p = p
         waiting = Transition(0, ALWAYS, UNMARKED, 0)
         self._moves = {**p.outgoing, 0: [*p.outgoing.get(0, ()), waiting]}
@@ -134,7 +151,7 @@ class _Rivalry:
 
     def automaton(self, starts: Iterable[tuple[Guard, list[_Move]]]) -> Automaton:
         """The automaton in which a run starts with these moves, at an event that satisfies their guard."""
-        made = Builder("start", MOST_TRANSITIONS)
+        made = Builder("start", self._most)
         seen: set[_State] = set()
         stack: list[_State] = []
 
@@ -180,7 +197,7 @@ class _Rivalry:
                     states.append(going_on)
                 following.append((cell, numbers[going_on]))
             if len(states) > MOST_STATES_BEFORE:
-                raise TooLarge(MOST_TRANSITIONS)
+                raise TooLarge(self._most)
             steps.append(tuple(following))
         return Machine(name, tuple(map(_shown, states)), tuple(steps)), states
 
@@ -196,7 +213,7 @@ class _Rivalry:
         for part, held in self._splitter.split(cell, guards):
             self._work += len(moves)
             if self._work > _MOST_WORK:
-                raise TooLarge(MOST_TRANSITIONS)
+                raise TooLarge(self._most)
             best: dict[int, Relation] = {}
             for bit, target, after in moves:
                 if held & bit and after > best.get(target, 0):
@@ -235,7 +252,7 @@ class _Rivalry:
                     continue
                 pairs += 1
                 if pairs > _MOST_PAIRS:
-                    raise TooLarge(MOST_TRANSITIONS)
+                    raise TooLarge(self._most)
                 target = (t.target, u.target)
                 into[target].append((pair, bool(t.marks), bool(u.marks)))
                 if target not in seen:

@@ -29,7 +29,9 @@ from ensue.automata.overlap.conditions import (
 )
 from ensue.automata.overlap.values import Memory, Next, groups_of
 from ensue.automata.predicates import (
+    Best,
     CameBefore,
+    Chosen,
     Guard,
     Machine,
     Predicate,
@@ -92,7 +94,7 @@ class Streams:
         self._conditions: dict[Predicate, Condition] = {
             p: condition_of(p.expression) for p in everything if isinstance(p, Test)
         }
-        self._conditions |= {p: Undecided(str(p)) for p in everything if isinstance(p, CameBefore)}
+        self._conditions |= {p: Undecided(str(p)) for p in everything if isinstance(p, CameBefore | Best | Chosen)}
         atoms = list(dict.fromkeys(a for c in self._conditions.values() for a in atoms_of(c)))
         self._parts = {name: made_of(name) for g in groups_of(atoms) for name, made in g.names if made}
         atoms += [IsMissing(v) for parts in self._parts.values() for v in parts]

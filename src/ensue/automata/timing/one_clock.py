@@ -14,7 +14,7 @@ from fractions import Fraction
 
 from ensue.automata.liveness import longest_allowed
 from ensue.automata.model import Automaton, Label, Transition
-from ensue.automata.predicates import Guard
+from ensue.automata.predicates import Guard, rankings_of
 from ensue.automata.registers import Since, Store
 from ensue.automata.timing.clocks import clocks_of, fewest_clocks, with_window
 from ensue.automata.timing.in_line import wait_in_line
@@ -44,6 +44,8 @@ def on_one_clock(automaton: Automaton, window: ast.Bound | None) -> Automaton | 
     """
     if not clocks_of(automaton) or len(automaton.transitions) > MOST_TRANSITIONS:
         return None
+    if rankings_of(t.guard for t in automaton.transitions):
+        return None  # what is best differs between runs that are one here
     found = monotonic(fewest_clocks(with_window(automaton, window)))
     if found is None or len(found.transitions) > MOST_TRANSITIONS:
         return None

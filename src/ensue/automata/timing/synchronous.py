@@ -22,7 +22,7 @@ from itertools import product
 
 from ensue.automata.liveness import Registers, register_liveness
 from ensue.automata.model import Automaton, Marks, Transition
-from ensue.automata.predicates import Before, Guard, TypeIs, conjunction, print_guard
+from ensue.automata.predicates import Before, Best, Chosen, Guard, TypeIs, conjunction, print_guard
 from ensue.automata.registers import Register, Since, conditions_of
 from ensue.automata.timing.clocks import clocks_of, compares_values, in_units, resets_of
 from ensue.automata.timing.witness import PairedStep, times_of
@@ -205,7 +205,11 @@ def _doubtful(t: Transition, u: Transition) -> bool:
     """Whether it is unknown if one event can take both transitions; each transition by itself is possible."""
     one, other = _tests(t.guard), _tests(u.guard)
     apart = not (one <= other or other <= one)
-    return apart or any(isinstance(p, Before) for p, _ in one | other) or compares_values(t.actions | u.actions)
+    return (
+        apart
+        or any(isinstance(p, Before | Best | Chosen) for p, _ in one | other)
+        or compares_values(t.actions | u.actions)
+    )
 
 
 def _tests(guard: Guard) -> Guard:
