@@ -120,13 +120,13 @@ def _on_spark(cases: Sequence[Any], together: int, run: Callable[[Any, Sequence[
         spark.stop()
 
 
-def kills(seeds: range) -> Iterator[Checked]:
+def kills(disorder: str, seeds: range) -> Iterator[Checked]:
     """One kill for each seed, ten in each stream."""
     killed_ten_times = import_module("test_kill").killed_ten_times
     for seed in seeds[::10]:
         with tempfile.TemporaryDirectory() as folder:
             try:
-                killed_ten_times(Path(folder), Random(f"kill {seed}"))
+                killed_ten_times(Path(folder), Random(f"kill {seed}"), disorder)
             except AssertionError:
                 yield Checked(differed=(f"seed {seed}: {format_exc(limit=-1)}",))
             else:
@@ -165,7 +165,10 @@ def chains_of_two(seeds: range) -> Iterator[Checked]:
 
 #: The longest part comes first, so that it does not run alone at the end.
 PARTS = (
-    Part("kills", "kill -9 of a Spark stream's driver or worker", 100, kills),
+    Part("kills", "kill -9 of a Spark stream's driver or worker", 100, partial(kills, "wait")),
+    Part(
+        "commits", "the same between output and commit, of a stream that corrects itself", 100, partial(kills, "revise")
+    ),
     Part("cluster", "kill -9 of a cluster's executor, worker or driver", 100, kills_in_a_cluster),
     Part("streams", "all cases, and random queries, as Spark streams", 200, as_a_stream),
     Part("chains", "random queries over matches on Spark streams", 100, chains_of_two),

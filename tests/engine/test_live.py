@@ -1,5 +1,8 @@
 """Live queries: after every step, the changes add up to the answer over the events that are there."""
 
+from random import Random
+from typing import Any
+
 import pytest
 from amounts import most, shares
 from live_runs import compare
@@ -133,3 +136,24 @@ def test_an_update_of_the_time_alone():
     update = [{**row, "op": "update_preimage", "time": 7}, {**row, "op": "update_postimage", "time": 8}]
     changes = live.push(update).to_arrow().select(["change", "end_time"]).to_pylist()
     assert changes == [{"change": "delete", "end_time": 7}, {"change": "insert", "end_time": 8}]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_events_that_are_not_expected_count_once_the_watermark_has_passed_them(seed: int) -> None:
+    """However often they are evaluated again, in any order of arrival, and after a restart."""
+    rng = Random(f"expected {seed}")
+    query = ensue.query("SELECT x.time AS t FROM S WHERE A AS x ; B PARTITION BY k WITHIN 9 s EXPECT ((A : B):*)")
+    events: list[Any] = [{"time": n, "type": rng.choice("AB"), "k": rng.randrange(2)} for n in range(1, 60)]
+    arrived = sorted(events, key=lambda e: e["time"] + rng.choice((0, 0, 3)))
+    live = query.live(unit="s")
+    for first in range(0, len(arrived), 7):
+        live.push(arrived[first : first + 7])
+        passed = arrived[first]["time"] - 4
+        live.advance(passed)
+        settled = [e for e in events if e["time"] <= passed and e in arrived[: first + 7]]
+        assert live.metrics["unexpected"] == (query.run(settled, unit="s").unexpected if settled else 0)
+        if rng.random() < 0.3:
+            live = query.live(unit="s", state=live.save())
+    live.advance(100)
+    assert live.metrics["unexpected"] == query.run(events, unit="s").unexpected > 0
+    assert live.metrics["late"] == 0

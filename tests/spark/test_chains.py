@@ -212,7 +212,8 @@ def test_a_window_of_spark_over_matches(spark, tmp_path):
     written(tmp_path / "source", [events], Random("windows"))
 
     def by_window(matches: DataFrame) -> DataFrame:
-        timed = matches.withWatermark("end_time", "5 seconds")  # as one writes it; it changes nothing
+        # As one writes it; the watermark changes nothing.
+        timed = matches.filter("true").select("*").withWatermark("end_time", "5 seconds")
         return timed.groupBy(F.window("end_time", "10 seconds")).count().select("window.end", "count")
 
     found = run(by_window(ensue.match(source(spark, tmp_path / "source"), PAIRS)), tmp_path)
@@ -263,9 +264,16 @@ def test_what_cannot_follow_is_refused(spark, tmp_path):
         ensue.match(matches, "SELECT * FROM M WHERE M ; M WITHIN 5 s", time="end_time", alone=True, name="second")
     with pytest.raises(ensue.EngineError, match="two queries in one stream have the name 'ensue'"):
         ensue.match(matches, "SELECT * FROM M WHERE M ; M WITHIN 5 s", time="end_time")
-    with pytest.raises(AnalysisException, match="The metric name is not unique: ensue"):
-        matches.union(ensue.match(events, PAIRS.replace("8 s", "7 s")))
+    other = ensue.match(events, PAIRS.replace("8 s", "7 s"))
+    for united in (lambda: matches.union(other), lambda: matches.select("*").unionByName(other.filter("true"))):
+        with pytest.raises(ensue.EngineError, match=r"have the name 'ensue'.* give one of them another, with run"):
+            united()
+    assert matches.union(matches).isStreaming
     assert matches.withWatermark("end_time", "5 seconds") is matches  # it is event time already
-    again = matches.select("*").withWatermark("end_time", "5 seconds")
+    renamed = matches.filter("true").withColumnRenamed("end_time", "at")
+    assert renamed.withWatermark("at", "5 seconds") is renamed
+    # Spark's own view of them does not know that.
+    matches.createOrReplaceTempView("matches_of_a_stream")
+    again = spark.table("matches_of_a_stream").withWatermark("end_time", "5 seconds")
     with pytest.raises(ensue.DataError, match="leave withWatermark out"):
         ensue.match(again, "SELECT * FROM M WHERE M ; M WITHIN 5 s", time="end_time", name="second")

@@ -60,6 +60,7 @@ class Stream:
     store: FakeStore = field(default_factory=FakeStore)
     watermark: int = 0
     rows: list[dict[str, Any]] = field(default_factory=list)
+    unexpected: int = 0
 
     def step(self, events: pa.Table | None = None, control: list[tuple[str | None, str | None]] | None = None) -> None:
         """A micro-batch, by a processor that has just been started."""
@@ -76,6 +77,7 @@ class Stream:
         for row in processor.handleInputRows((FIRST,), iter(came), Timers(self.watermark)):
             if row.rows is not None:
                 self.rows += table_of(row.rows).to_pylist()
+            self.unexpected += row.unexpected
             assert row.errors == sum(r["change"] == "error" for r in self.rows)
         processor.close()
 
@@ -200,3 +202,21 @@ def test_the_queries_with_which_the_stream_began_belong_to_its_state() -> None:
     stream.queries = queries_of({"q": ABSENCE})
     with pytest.raises(EngineError, match="what differs: query of q"):
         stream.step(random_events(Random(2), range(5, 9)))
+
+
+def test_what_queries_expect_is_counted_of_the_events_that_are_settled() -> None:
+    rng = Random("expected")
+    plain, added = PLAIN + " EXPECT ((A : B):*)", PLAIN.replace("9 s", "8 s") + " EXPECT (C:*)"
+    stream = Stream(queries_of({"plain": plain}))
+    parts = [random_events(rng, range(1, 9)), random_events(rng, range(9, 17))]
+    stream.step(parts[0])
+    assert stream.unexpected == 0
+    stream.watermark = 9000
+    stream.step(parts[1], [("added", added)])
+    assert stream.unexpected == ensue.query(plain).run(parts[0]).unexpected > 0
+    stream.watermark = 18000
+    stream.step(random_events(rng, range(20, 21)))
+    assert (
+        stream.unexpected
+        == ensue.query(plain).run(pa.concat_tables(parts)).unexpected + ensue.query(added).run(parts[1]).unexpected
+    )

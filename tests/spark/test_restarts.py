@@ -1,8 +1,8 @@
 """A stream that is stopped and started again on its checkpoint, with something changed meanwhile.
 
-Either it goes on right, or it is refused in the first micro-batch, before anything is committed: then the stream as it
-was can go on. The changed stream first meets events of keys that no event had before, so that no bucket with a state of
-its own need be there to notice the change.
+Either it goes on right, or it is refused before it starts: then the stream as it was can go on. Where the driver does
+not know the checkpoint, the first micro-batch refuses it, before anything is committed. The changed stream first meets
+events of keys that no event had before, so that no bucket with a state of its own need be there to notice the change.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from pyspark.errors import StreamingQueryException
+from pyspark.errors import AnalysisException, StreamingQueryException
 from pyspark.sql import SparkSession
 
 import ensue
@@ -51,6 +51,8 @@ class Start:
     params: Mapping[str, Any] = field(default_factory=dict)
     own: Mapping[str, Any] = field(default_factory=dict)
     detects: bool = False
+    output_mode: str = "append"
+    seen_by_spark_alone: bool = False  # the DataFrame that is started does not know that it is a stream of matches
 
     @property
     def made(self) -> ensue.Query:
@@ -134,12 +136,21 @@ class Stream:
             for name, value in before.items():
                 session.conf.set(name, value)
 
+    def files(self) -> dict[str, bytes]:
+        """What the checkpoint has."""
+        folder = self._folder / "checkpoint"
+        return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
     def _rows(self, start: Start) -> Counter[int]:
         columns = ", ".join(f"{name} {type_}" for name, type_ in start.columns.items())
         events = self._spark.readStream.schema(columns).json(str(self._folder / "source"))
         timed = events.withWatermark(start.options.get("time", "time"), start.delay)
         matches = (start.made.detect if start.detects else start.made.run)(timed, **start.options)
+        if start.seen_by_spark_alone:
+            matches.createOrReplaceTempView("started_again")
+            matches = self._spark.table("started_again")
         writer = matches.writeStream.option("checkpointLocation", str(self._folder / "checkpoint"))
+        writer = writer.outputMode(start.output_mode)
         writer.trigger(availableNow=True).start(str(self._folder / "sink")).awaitTermination()
         rows = self._spark.read.schema(matches.schema).parquet(str(self._folder / "sink")).toArrow()
         return Counter(rows.column(rows.num_columns - 1).to_pylist())
@@ -157,10 +168,35 @@ def embedded(start: Start) -> Counter[int]:
 def test_a_change_is_refused_before_anything_is_committed(spark, tmp_path, original, changed, said):
     stream = Stream(spark, tmp_path)
     stream.run(original, BEFORE)
-    with pytest.raises(StreamingQueryException, match=said):
+    before = stream.files()
+    with pytest.raises(ensue.EngineError, match=said):
         stream.run(changed, NEW_KEYS)
+    assert stream.files() == before
     stream.run(original, AFTER)
     assert stream.run(original, LAST) == embedded(original)
+
+
+@pytest.mark.parametrize("name", ["a window", "buckets"])
+def test_else_it_is_refused_in_the_first_micro_batch(spark, tmp_path, name):
+    original, changed, said = REFUSED[name]
+    stream = Stream(spark, tmp_path)
+    stream.run(original, BEFORE)
+    with pytest.raises(StreamingQueryException, match=said):
+        stream.run(replace(changed, seen_by_spark_alone=True), NEW_KEYS)
+    stream.run(original, AFTER)
+    assert stream.run(original, LAST) == embedded(original)
+
+
+def test_a_checkpoint_in_which_nothing_was_committed_belongs_to_nobody(spark, tmp_path):
+    """So does one whose stream Spark has not started."""
+    stream = Stream(spark, tmp_path)
+    changed = REFUSED["a window"][1]
+    with pytest.raises(AnalysisException):
+        stream.run(replace(KEYS, output_mode="complete"))
+    assert "ensue.json" in stream.files()
+    stream.run(changed, BEFORE)
+    with pytest.raises(ensue.EngineError, match="differs: query, automaton"):
+        stream.run(KEYS, NEW_KEYS)
 
 
 @pytest.mark.parametrize(("original", "changed"), GOES_ON.values(), ids=GOES_ON)

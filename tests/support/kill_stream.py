@@ -1,17 +1,21 @@
 """The program that test_kill.py kills: a stream from files to files.
 
-kill_stream.py folder    reads folder/source, writes folder/sink and, at the end, folder/matches
+kill_stream.py folder wait|revise    reads folder/source, writes folder/sink and, at the end, folder/matches
 """
 
 import json
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import ensue
 from ensue.spark import local_session
 
-QUERY = "SELECT x.n AS a, y.n AS b FROM S WHERE A AS x ; B AS y PARTITION BY k WITHIN 3 s"
+QUERIES = {
+    "wait": "SELECT x.n AS a, y.n AS b FROM S WHERE A AS x ; B AS y PARTITION BY k WITHIN 3 s",
+    "revise": "SELECT x.n AS a, y.n AS b FROM S WHERE A AS x ; NOT C ; B AS y PARTITION BY k WITHIN 3 s",
+}
 SCHEMA = "time timestamp, type string, k int, n long"
 SETTINGS = {
     # Many small micro-batches, each of which writes the states of two buckets.
@@ -20,21 +24,23 @@ SETTINGS = {
 }
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, disorder: str) -> None:
     # Two cores, and a task may fail twice, so a dead worker does not end the query, as on a cluster.
     spark = local_session("local[2,3]", SETTINGS)
     source = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(folder / "source"))
-    matches = ensue.match(source.withWatermark("time", "2 seconds"), QUERY, buckets=2)
+    options: Any = {"disorder": "revise"} if disorder == "revise" else {}
+    query = ensue.query(QUERIES[disorder])
+    matches = query.run(source.withWatermark("time", "2 seconds"), buckets=2, **options)
     writer = matches.writeStream.format("parquet").option("checkpointLocation", str(folder / "checkpoint"))
     running = writer.trigger(availableNow=True).start(str(folder / "sink"))
     # This is written only now, so that a kill hits a running stream.
     (folder / "running").write_text(str(os.getpid()))
     running.awaitTermination()
     # Spark reads only the files in the sink's log, and not what a kill left there.
-    rows = [(r.a, r.b) for r in spark.read.parquet(str(folder / "sink")).collect()]
+    rows = [(r.asDict().get("change", "insert"), r.a, r.b) for r in spark.read.parquet(str(folder / "sink")).collect()]
     (folder / "matches").write_text(json.dumps(rows))
     spark.stop()
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), sys.argv[2])

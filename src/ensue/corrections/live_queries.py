@@ -17,6 +17,7 @@ from ensue.corrections.event_ids import HIGH, LOW
 from ensue.corrections.live_options import ALL, LiveOptions
 from ensue.corrections.live_stream import LiveStream, Step
 from ensue.corrections.revision import MatchChanges, Revision
+from ensue.corrections.watch import Watch
 from ensue.data.budget import Budget, Large
 from ensue.data.complex_events import ComplexEvents
 from ensue.data.envelope import Parts, check_made_by, prefixed, sealed, unprefixed, unsealed
@@ -131,11 +132,11 @@ class LiveQueries:
         delay, delays = options.ticks("delay", shape.tick), options.delays_in_ticks(shape.tick)
         stream = LiveStream(options.reading.get("tiebreak"), slack, delay, delays)
         for name, query in self._queries.items():
-            prepared[name], revision = self._prepare(query, shape)
-            stream.add(name, revision, types_read(query.ast))
+            prepared[name], revision, watch = self._prepare(query, shape)
+            stream.add(name, revision, types_read(query.ast), watch=watch)
         self._shape, self._stream, self._prepared = shape, stream, prepared
 
-    def _prepare(self, query: Asked, shape: Shape) -> tuple[_Prepared, Revision]:
+    def _prepare(self, query: Asked, shape: Shape) -> tuple[_Prepared, Revision, Watch | None]:
         options = self._options
         pipeline.warn(query.ast, query.text)
         choice = pipeline.prepare(
@@ -147,7 +148,8 @@ class LiveQueries:
         check_names(empty.column_names)
         answer = None if options.keep is None else CurrentAnswer(options.ticks("keep", shape.tick), self._budget)
         running = RunningQuery(choice.unwatched, shape.tick, budget=self._budget, hidden=frozenset((LOW, HIGH)))
-        return _Prepared(choice, empty, answer), Revision(running, self._budget)
+        watch = Watch.of(choice, shape.tick, self._budget)
+        return _Prepared(choice, empty, answer), Revision(running, self._budget), watch
 
     def _step(self, step: Step) -> dict[str, Changes]:
         found = self._stream.step(step)
@@ -188,8 +190,8 @@ class LiveQueries:
             raise EngineError(f"there is a query named '{name}' already: remove it first, or choose another name")
         self._check(query)
         if self._shape is not None:
-            self._prepared[name], revision = self._prepare(query, self._shape)
-            self._stream.add(name, revision, types_read(query.ast))
+            self._prepared[name], revision, watch = self._prepare(query, self._shape)
+            self._stream.add(name, revision, types_read(query.ast), watch=watch)
         self._queries[name] = query
 
     def remove(self, name: str, *, retract: bool = False) -> Changes | None:
@@ -235,7 +237,10 @@ class LiveQueries:
 
     @property
     def metrics(self) -> dict[str, int]:
-        """How much is unsettled and open, how much was evaluated again, and what was late or had nothing to delete."""
+        """How much is unsettled and open, how much was evaluated again, and what was late or had nothing to delete.
+
+        `unexpected` are settled events that are not as EXPECT says.
+        """
         return dict(self._stream.counts())
 
 
@@ -282,5 +287,8 @@ class Live:
 
     @property
     def metrics(self) -> dict[str, int]:
-        """How much is unsettled and open, how much was evaluated again, and what was late or had nothing to delete."""
+        """How much is unsettled and open, how much was evaluated again, and what was late or had nothing to delete.
+
+        `unexpected` are settled events that are not as EXPECT says.
+        """
         return self._queries.metrics

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from ensue.corrections.promises import Promises
 from ensue.corrections.revision import MatchChanges, Revision
 from ensue.corrections.unsettled import NO_TIME, Arrivals, Unsettled
+from ensue.corrections.watch import Watch
 from ensue.data.envelope import Parts, prefixed, unprefixed
 from ensue.results.matches import Matches
 
@@ -22,6 +23,15 @@ class _Follower:
     revision: Revision
     types: frozenset[str] | None  # those of the events that it reads; None: all of them
     since: int = NO_TIME
+    watch: Watch | None = None  # where it says what it expects
+
+    def look(self, unsettled: Unsettled, passed: int) -> int:
+        """How many of the events that are settled now, and were not at this watermark, are not as it expects."""
+        own = unsettled.after(self.since)
+        first, last = own.up_to(passed), own.up_to(own.watermark)
+        if self.watch is None or own.events is None or first == last:
+            return 0
+        return self.watch.look(own.events.slice(first, last - first))
 
     def catch_up(self, unsettled: Unsettled, told: int, watermark: int) -> None:
         own = unsettled.after(self.since)
@@ -71,13 +81,22 @@ class LiveStream:
         self._slack = slack
         self._delay = delay
         self._told = NO_TIME  # the time up to which the queries have spoken of the events
+        self.unexpected = 0  # how many settled events were not as the queries expect them
 
-    def add(self, name: str, revision: Revision, types: frozenset[str] | None, since: int | None = None) -> None:
+    def add(
+        self,
+        name: str,
+        revision: Revision,
+        types: frozenset[str] | None,
+        since: int | None = None,
+        watch: Watch | None = None,
+    ) -> None:
         """One more query, which reads events of these types, over the events after `since`.
 
         Without it, after the latest one that has come.
         """
-        self._followers[name] = _Follower(revision, types, self.unsettled.latest if since is None else since)
+        since = self.unsettled.latest if since is None else since
+        self._followers[name] = _Follower(revision, types if watch is None else None, since, watch)
 
     def remove(self, name: str) -> list[Matches]:
         """One query less. Gives what it has told that could still have changed."""
@@ -93,16 +112,21 @@ class LiveStream:
             now, changed = now.refusing(broken).taking(arrivals)
         now = now.advanced(promises.settled(self._watermark_after(now, step.passed_after), types))
         told = max(self._told, self._tip(now))
-        changes = {}
+        changes, followers = {}, self._followers.values()
+        watched = [(f.watch, f.watch.save()) for f in followers if f.watch is not None]
         try:
             for name, follower in self._followers.items():
                 follower.catch_up(self.unsettled, self._told, now.watermark)
                 changes[name] = follower.follow(now, told, changed)
+            unexpected = sum(follower.look(now, self.unsettled.watermark) for follower in followers)
         except BaseException:
-            for follower in self._followers.values():
+            for follower in followers:
                 follower.revision.forget()
+            for watch, state in watched:
+                watch.load(state)
             raise
         self.unsettled, self._told, self._promises = now, told, promises
+        self.unexpected += unexpected
         self._let_go()
         return changes
 
@@ -136,10 +160,12 @@ class LiveStream:
 
     def save(self) -> Parts:
         """The state, as small as the watermark allows."""
-        parts: Parts = {"told": self._told}
+        parts: Parts = {"told": self._told, "unexpected": self.unexpected}
         for name, follower in self._followers.items():
             parts |= prefixed(f"query {name}", follower.revision.save(self.unsettled.after(follower.since)))
             parts[f"since {name}"] = follower.since
+            if follower.watch is not None:
+                parts |= prefixed(f"watch {name}", follower.watch.save())
         final = self.unsettled.up_to(self.unsettled.watermark)
         parts |= prefixed("promises", self._promises.save())
         return {**parts, **prefixed("unsettled", self.unsettled.without_first(final).save())}
@@ -147,11 +173,14 @@ class LiveStream:
     def load(self, parts: Parts) -> None:
         """Goes on from a saved state, with the same queries."""
         self._told = parts["told"]
+        self.unexpected = parts.get("unexpected", 0)  # states of live queries did not have it before
         self._promises = self._promises.restored(unprefixed("promises", parts))
         self.unsettled = self.unsettled.restored(unprefixed("unsettled", parts))
         for name, follower in self._followers.items():
             follower.revision.load(unprefixed(f"query {name}", parts))
             self._followers[name] = replace(follower, since=parts[f"since {name}"])
+            if follower.watch is not None:
+                follower.watch.load(unprefixed(f"watch {name}", parts))
 
     def counts(self) -> Mapping[str, int]:
         """How much is open, and what was left out so far."""
@@ -164,4 +193,5 @@ class LiveStream:
             "late": refused.late,
             "late_deletions": refused.late_deletions,
             "unmatched_deletions": refused.unmatched_deletions,
+            "unexpected": self.unexpected,
         }

@@ -21,7 +21,7 @@ from ensue.spark.stream_work import RunningWork, StreamWork
 KIND = "bucket of keys"
 #: Watermarks are in milliseconds, times of events in microseconds.
 MICROS = 1000
-_ADVICE = "nothing was changed in it, so the earlier query can go on; start a changed one with a new checkpointLocation"
+ADVICE = "nothing was changed in it, so the earlier query can go on; start a changed one with a new checkpointLocation"
 
 
 class Control(NamedTuple):
@@ -71,7 +71,7 @@ def opened(state: bytes, kind: str, made_by: Mapping[str, str]) -> Parts:
     try:
         return unsealed(state, kind, made_by)
     except EngineError as e:
-        raise EngineError(f"the checkpoint cannot be used: {e}\n  {_ADVICE}") from None
+        raise EngineError(f"the checkpoint cannot be used: {e}\n  {ADVICE}") from None
 
 
 def check_after_1970(times: pa.ChunkedArray) -> None:

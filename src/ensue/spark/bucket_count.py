@@ -6,6 +6,7 @@ partitions of its state store in the checkpoint and tells it to every task: by d
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
@@ -34,5 +35,11 @@ class BucketCount:
         from pyspark import TaskContext
 
         context = TaskContext.get()
-        told = [context.getLocalProperty(name) for name in _TOLD_BY_SPARK] if context else []
-        return max(_FEWEST, next((int(t) for t in told if t), self.tasks))
+        told = {name: context.getLocalProperty(name) for name in _TOLD_BY_SPARK} if context else {}
+        return buckets_by_default(told) or max(_FEWEST, self.tasks)
+
+
+def buckets_by_default(told: Mapping[str, str | None]) -> int | None:
+    """The number where the user gives none, by the properties of a checkpoint; None if they do not tell."""
+    tasks = next((int(t) for name in _TOLD_BY_SPARK if (t := told.get(name))), None)
+    return None if tasks is None else max(_FEWEST, tasks)

@@ -43,23 +43,14 @@ def with_event_time(result: T.StructType, *, told_later: bool) -> T.StructType:
     return T.StructType(fields)
 
 
-def with_own_watermark(matches: DataFrame) -> DataFrame:
-    """The same stream of matches, for whose `end_time` a call of `withWatermark` changes nothing: it is event time.
-
-    A second watermark would only advance with the matches, which wait for the slowest watermark.
-    """
-    of_spark = matches.withWatermark
-
-    def with_watermark(eventTime: str, delayThreshold: str) -> DataFrame:
-        return matches if eventTime == "end_time" else of_spark(eventTime, delayThreshold)
-
-    matches.withWatermark = with_watermark  # type: ignore[method-assign]
-    return matches
-
-
 def is_told_later(field: T.StructField) -> bool:
     """Whether this is the end of matches that are reported only when a deadline has passed."""
     return _TOLD_LATER in field.metadata
+
+
+def is_event_time(field: T.StructField) -> bool:
+    """Whether this is the end of matches, by which the operators that follow can tell the time."""
+    return _MATCHES in field.metadata and field.metadata[WATERMARK] == 0
 
 
 def has_second_watermark(field: T.StructField) -> bool:
@@ -77,12 +68,17 @@ def is_behind_operator(frame: DataFrame, time: str) -> bool:
 
 def check_name(frame: DataFrame, name: str) -> None:
     """Refuses the name of a query that comes earlier in the same stream; Spark Connect refuses it at the start."""
-    inner = getattr(frame, "_jdf", None)
-    if inner is not None and name in _observed(inner.queryExecution().analyzed()):
+    if name in names_of_metrics(frame):
         raise EngineError(
             f"two queries in one stream have the name '{name}', under which their metrics are reported: give this one "
             "another, with name='...'"
         )
+
+
+def names_of_metrics(frame: DataFrame) -> set[str]:
+    """The names under which queries in this stream report their metrics."""
+    inner = getattr(frame, "_jdf", None)
+    return set() if inner is None else _observed(inner.queryExecution().analyzed())
 
 
 def _observed(plan: Any) -> set[str]:

@@ -63,7 +63,7 @@ class QueriesBucket(RevisedBucket):
 
     def _follow(self, name: str, text: str, followed: Followed, watermark: int) -> None:
         self._queries[name], self._texts[name] = followed, text
-        self._stream.add(name, followed.revision, followed.types, watermark)
+        followed.follow(self._stream, name, watermark)
 
     def _forget(self, name: str) -> None:
         self._stream.remove(name)

@@ -14,6 +14,7 @@ from ensue.corrections.event_ids import HIGH, LOW, countable, ids_of_content
 from ensue.corrections.live_stream import LiveStream, Step
 from ensue.corrections.revision import MatchChanges, Revision
 from ensue.corrections.unsettled import NO_TIME, Arrivals, Refused
+from ensue.corrections.watch import Watch
 from ensue.data.budget import Budget, Large
 from ensue.data.change_words import signs_of
 from ensue.data.envelope import Parts, prefixed, sealed, unprefixed
@@ -58,11 +59,21 @@ class Followed(NamedTuple):
     recipe: Recipe
     revision: Revision
     fresh: Parts  # the state with which a bucket begins
+    watch: Watch | None  # what it expects of the events
+    fresh_watch: Parts
 
     @classmethod
     def of(cls, recipe: Recipe, budget: Budget) -> Followed:
+        watch = Watch.of(recipe.choice, recipe.tick, budget)
         running = RunningQuery(recipe.choice.unwatched, recipe.tick, given=recipe.given, budget=budget, hidden=HIDDEN)
-        return cls(recipe, Revision(running, budget), running.parts())
+        nothing_seen = {} if watch is None else watch.save()
+        return cls(recipe, Revision(running, budget), running.parts(), watch, nothing_seen)
+
+    def follow(self, stream: LiveStream, name: str, since: int | None = None) -> None:
+        """Begins to read the events of a bucket."""
+        if self.watch is not None:
+            self.watch.load(self.fresh_watch)
+        stream.add(name, self.revision, self.types, since, self.watch)
 
     @property
     def types(self) -> frozenset[str] | None:
@@ -79,14 +90,14 @@ class RevisedBucket:
         self._reading = next(iter(queries.values())).recipe  # all of them read events alike
         self._stream = LiveStream(disorder.tiebreak, disorder.slack, delays=dict(disorder.delays))
         for name, followed in self._queries.items():
-            self._stream.add(name, followed.revision, followed.types)
+            followed.follow(self._stream, name)
             followed.revision.load(followed.fresh)
         self.timer: int | None = None
 
     def advance(self, batch: MicroBatch, budget: Budget) -> Told:
         """Takes in the changes of the events, and gives those of the matches."""
         now = self._stream.unsettled
-        before, replayed = now.refused, self._sum("replayed")
+        before, replayed, unexpected = now.refused, self._sum("replayed"), self._stream.unexpected
         arrivals, without_time = self._arrivals(batch.events)
         if arrivals is not None:
             size = arrivals.events.table.nbytes + (0 if now.events is None else now.events.table.nbytes)
@@ -103,6 +114,7 @@ class RevisedBucket:
             "waiting": self._stream.counts()["unsettled"],
             "open": self._sum("open"),
             "open_windows": self._sum("open_windows"),
+            "unexpected": self._stream.unexpected - unexpected,
             "matches": inserted + deleted,
             "inserted": inserted,
             "deleted": deleted,

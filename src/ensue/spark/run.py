@@ -36,7 +36,7 @@ from ensue.spark.admission import refuse_growing_state
 from ensue.spark.batch import run_batch
 from ensue.spark.batch_from_files import run_on_files
 from ensue.spark.bucket_count import BucketCount
-from ensue.spark.chaining import check_name, is_behind_operator, is_told_later, with_event_time, with_own_watermark
+from ensue.spark.chaining import check_name, is_behind_operator, with_event_time
 from ensue.spark.choosing import chosen
 from ensue.spark.computed_keys import column_of, with_key_columns
 from ensue.spark.frames import EventFrame, Frames, as_schema, check_stream, final_after, read_frames
@@ -50,6 +50,7 @@ from ensue.spark.recipe import HASH, TIE, TIME, TYPE, WORD, Recipe, travelling_n
 from ensue.spark.revised_bucket import DOES, Disorder
 from ensue.spark.row_sorting import sorted_rows, with_sorting_columns
 from ensue.spark.session_zone import session_zone
+from ensue.spark.stream_of_matches import begun_by, of_matches
 from ensue.spark.streaming import BucketProcessor, run_late, run_streaming
 from ensue.spark.task_memory import memory_of_tasks
 from ensue.spark.type_mapping import arrow_schema, in_zone, spark_schema
@@ -128,7 +129,7 @@ def run(
         disorder=job.disorder,
     )
     matches = run_streaming(job.streamed, processor, job.result, name=of_stream.name)
-    return matches if is_told_later(job.result["end_time"]) else with_own_watermark(matches)
+    return of_matches(matches, *begun_by(frame), processor.begun_by)
 
 
 def _rows_of_batch(job: Job, recipe: Recipe) -> DataFrame:

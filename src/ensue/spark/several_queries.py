@@ -37,6 +37,7 @@ from ensue.spark.query_set import Adding, QuerySet
 from ensue.spark.run import NOTHING, Job, OfStream, prepare
 from ensue.spark.run import run as run_one
 from ensue.spark.session_zone import session_zone
+from ensue.spark.stream_of_matches import begun_by, of_matches
 from ensue.spark.streaming import BucketProcessor, run_streaming
 from ensue.spark.tagged_rows import ERROR, NAME, QUERY, ROW, TEXT
 from ensue.spark.task_memory import memory_of_tasks
@@ -107,10 +108,10 @@ def run_several(
     told = run_streaming(
         together.sent.streamed, processor, together.crossing, name=of_stream.name, control=together.control
     )
-    if coming.control is None:
-        return told
-    row = F.parse_json(ROW).alias(ROW, metadata=together.described)
-    return told.select(*(row if c == ROW else F.col(c) for c in told.columns))
+    if coming.control is not None:
+        row = F.parse_json(ROW).alias(ROW, metadata=together.described)
+        told = told.select(*(row if c == ROW else F.col(c) for c in told.columns))
+    return of_matches(told, *begun_by(frame), processor.begun_by)
 
 
 def _check_queries(queries: Mapping[str, Asked]) -> None:

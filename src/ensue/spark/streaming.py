@@ -23,6 +23,7 @@ from ensue.data.budget import Budget, shown_size
 from ensue.data.envelope import sealed
 from ensue.data.events import as_integers
 from ensue.errors import EngineError
+from ensue.spark.begun_by import BegunBy
 from ensue.spark.bucket import Bucket, Control, MicroBatch, WaitingBucket, opened, passed_by
 from ensue.spark.bucket_count import BucketCount
 from ensue.spark.crossing import compacted
@@ -114,12 +115,18 @@ class BucketProcessor(StatefulProcessor):
     ) -> None:
         self.recipe = recipe
         self.buckets = buckets
-        # An event that is evaluated again would be unexpected again.
-        kept = (c for c in _COUNTED if c != "unexpected")
-        self.counted = _COUNTED if disorder is None else (*kept, *disorder.counts)
+        self.counted = _COUNTED if disorder is None else (*_COUNTED, *disorder.counts)
         self._disorder = disorder
         self._final_after = final_after
         self._behind_operator = behind_operator
+
+    @property
+    def begun_by(self) -> BegunBy:
+        """What the states depend on, as far as the driver knows it."""
+        of_stream = {"alone": "" if self._final_after is None else f"{self._final_after} ms"}
+        if self._disorder is not None:
+            of_stream["disorder"] = str(self._disorder)
+        return BegunBy({**self.recipe.made_by, **of_stream}, self.buckets.given)
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self.attach(handle, BucketValues.of(handle))
@@ -128,11 +135,7 @@ class BucketProcessor(StatefulProcessor):
         """Like `init`, with values that were already requested from Spark."""
         self._handle = handle
         self._state, self._counts = values
-        alone = "" if self._final_after is None else f"{self._final_after} ms"
-        of_stream = {"number of buckets": str(self.buckets.in_task()), "alone": alone}
-        if self._disorder is not None:
-            of_stream["disorder"] = str(self._disorder)
-        self._made_by = {**self.recipe.made_by, **of_stream}
+        self._made_by = {**self.begun_by.made_by, "number of buckets": str(self.buckets.in_task())}
         self._budget = self.recipe.budget()
         self._running: RunningWork | None = None
         self._fresh_bucket: Callable[[], RevisedBucket] | None = None
