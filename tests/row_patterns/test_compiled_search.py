@@ -122,3 +122,17 @@ def test_values_that_do_not_fit_are_left_to_python() -> None:
     large = [2**62, -(2**62), 5] * 4
     both(rows(12, f=large), "A AS true, B AS sum(B.f) > 0, C AS f < 6")
     both(rows(12, v=[math.nan, 1.0, 2.0] * 4), "A AS true, B AS max(B.v) > 0, C AS v < 6")
+
+
+@pytest.mark.parametrize("engine", ["auto", "reference"])
+def test_matches_without_columns_are_counted(engine: str) -> None:
+    table = pa.table({"n": [1, 2, 3, 4, 5], "v": [1, 5, 2, 6, 7]})
+    clause = "MATCH_RECOGNIZE (ORDER BY n PATTERN (A B) DEFINE B AS v > PREV(v))"
+    counted = ensue.sql(f"SELECT count(*) AS c FROM t {clause}", t=table, engine=engine).to_arrow().to_pylist()
+    assert counted == [{"c": 2}]
+    shown = ensue.sql(f"SELECT m.*, u.v FROM t {clause} AS m, t AS u WHERE u.v = 5", t=table, engine=engine)
+    assert shown.to_arrow().to_pylist() == [{"v": 5}, {"v": 5}]
+    nothing = ensue.sql(f"SELECT * FROM t {clause}", t=table, engine=engine)
+    assert (len(nothing), nothing.to_arrow().to_pylist()) == (2, [{}, {}])
+    inner = ensue.sql(f"SELECT count(*) AS c FROM (SELECT * FROM t {clause} LIMIT 1)", t=table, engine=engine)
+    assert inner.to_arrow().to_pylist() == [{"c": 1}]

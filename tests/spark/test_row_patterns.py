@@ -95,6 +95,14 @@ def test_a_clause_over_the_rows_of_a_clause(ticks):
     assert found(ensue.sql(query, t=ticks)) == [(len(ensue.sql(f"SELECT * FROM t {V_SHAPE}", t=ticks).collect()),)]
 
 
+def test_matches_without_columns_are_counted(ticks):
+    clause = "MATCH_RECOGNIZE (ORDER BY k, day PATTERN (A B) DEFINE B AS price > PREV(price))"
+    expected = len(ensue.sql(f"SELECT 1 AS one FROM t {clause}", t=ticks.toArrow()))
+    assert expected > 1
+    assert found(ensue.sql(f"SELECT count(*) AS n FROM t {clause}", t=ticks)) == [(expected,)]
+    assert len(ensue.sql(f"SELECT 1 AS one FROM t {clause}", t=ticks).collect()) == expected
+
+
 def test_two_clauses_a_window_and_a_table_that_is_no_dataframe(ticks):
     names = pa.table({"k": ["x", "y"], "name": ["up", "down"]})
     query = f"""

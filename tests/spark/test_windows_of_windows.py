@@ -20,7 +20,7 @@ PIPELINE = (
     f"SELECT {CODES} AS x FROM reads WHERE {' : '.join(f'ANY AS e{k}' for k in range(P))} PARTITION BY read",
     f"SELECT min(w.x) AS least FROM O_P WINDOW w AS (IS ANY:{{{T - P + 1}}}) PARTITION BY read",
     f"""SELECT first(w.least) AS least, count(w) AS mers FROM O_MIN
-        WHERE (SPAN({CHANGES} : {STAYS}:*) AS w) : ANY[least <> PREV(least)] PARTITION BY read""",
+        WINDOW w AS (IS {CHANGES} : {STAYS}:* UNTIL (ANY[least <> PREV(least)] OR END)) PARTITION BY read""",
 )
 
 
@@ -30,10 +30,10 @@ def reads() -> list[list[int]]:
 
 
 def supermers(codes: list[int]) -> list[tuple[int, int]]:
-    """The least index of each supermer and its number of T-mers, but for the last, which nothing ends."""
+    """The least index of each supermer and its number of T-mers; the end of the read closes the last one."""
     indices = [sum(c * 4 ** (P - 1 - k) for k, c in enumerate(codes[i : i + P])) for i in range(LENGTH - P + 1)]
     least = [min(indices[i : i + T - P + 1]) for i in range(LENGTH - T + 1)]
-    return [(x, len(list(same))) for x, same in groupby(least)][:-1]
+    return [(x, len(list(same))) for x, same in groupby(least)]
 
 
 def rows(table: pa.Table) -> Counter[tuple[int, int, int]]:
@@ -54,7 +54,7 @@ def test_supermers(spark):
     expected = Counter((n, *found) for n, codes in enumerate(reads()) for found in supermers(codes))
     queries = [ensue.query(text) for text in PIPELINE]
     on_spark = reduce(
-        lambda frame, query: query.run(frame, time="end_time" if "end_time" in frame.columns else "time"),
+        lambda frame, query: query.run(frame, time="end_time" if "end_time" in frame.columns else "time", closed=True),
         queries,
         spark.createDataFrame(table),
     )
@@ -62,5 +62,5 @@ def test_supermers(spark):
     in_memory = table
     for query in queries:
         time = "end_time" if "end_time" in in_memory.column_names else "time"
-        in_memory = query.run(in_memory, time=time).to_arrow()
+        in_memory = query.run(in_memory, time=time, closed=True).to_arrow()
     assert rows(in_memory) == expected

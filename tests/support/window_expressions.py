@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
+from itertools import groupby
 from random import Random
 from typing import Any
 
@@ -28,6 +29,7 @@ ATOMS: dict[str, Any] = {
     "ANY[i = PREV(i, 2)]": lambda row, before: _equal(before and before["before"] and before["before"]["i"], row["i"]),
     "A[i IS NULL]": lambda row, before: row["type"] == "A" and row["i"] is None,
     "ANY[NOT i <= PREV(i)]": lambda row, before: _less(before and before["i"], row["i"]),
+    "C": lambda row, before: row["type"] == "C",
 }
 ITEMS = (
     "count(w)",
@@ -80,7 +82,7 @@ class Expression:
 
 def random_expression(rng: Random, depth: int = 2) -> Expression:
     if depth == 0 or rng.random() < 0.3:
-        atom = rng.choices(list(ATOMS), [3, 1, 3, 3, 1, 1, 1])[0]
+        atom = rng.choices(list(ATOMS), [3, 1, 3, 3, 1, 1, 1, 0])[0]
         return Expression(atom, f"<{list(ATOMS).index(atom)}>")
     p, q = random_expression(rng, depth - 1), random_expression(rng, depth - 1)
     match rng.choice(["then", "then", "or", "more", "some", "count"]):
@@ -97,6 +99,29 @@ def random_expression(rng: Random, depth: int = 2) -> Expression:
 
 
 @dataclass(frozen=True)
+class Closed:
+    """What closes a window: events that start directly behind it, the end of all, either, or nothing."""
+
+    by: Expression | None = None
+    or_end: bool = False
+
+    @property
+    def text(self) -> str:
+        parts = [*([self.by.text] if self.by else []), *(["END"] if self.or_end else [])]
+        return f"UNTIL ({' OR '.join(parts)})" if len(parts) > 1 else f"UNTIL {parts[0]}" if parts else ""
+
+
+NOT_CLOSED = Closed()
+
+
+def random_closed(rng: Random) -> Closed:
+    by = random_expression(rng, 0 if rng.random() < 0.6 else 1)
+    if rng.random() < 0.4:  # something that closes many windows
+        by = Expression(f"({by.text} OR A OR C)", f"(?:{by.regex}|<0>|<7>)")
+    return Closed(by if rng.random() < 0.9 else None, True) if rng.random() < 0.4 else Closed(by)
+
+
+@dataclass(frozen=True)
 class Windows:
     """Pairs of what stands before a window, or None for anything, and what it is."""
 
@@ -105,17 +130,24 @@ class Windows:
     within: int | None  # in events of the partition
     items: tuple[str, ...]
     having: str = ""
+    until: tuple[Closed, ...] = ()  # of each pair; nothing where no pair has UNTIL
+    longest: bool = False  # SELECT LAST, which keeps the longest window of each end
+    consumes: bool = False  # CONSUME BY PARTITION
 
     @property
     def text(self) -> str:
-        pairs = [f"({f'AFTER ({q.text}):* ' if q else ''}IS {p.text})" for q, p in self.pairs]
+        until = [f" {c.text}" if c.text else "" for c in self.until or [NOT_CLOSED] * len(self.pairs)]
+        befores = [f"AFTER ({q.text}):* " if q else "" for q, _ in self.pairs]
+        pairs = [f"({q}IS {p.text}{c})" for q, (_, p), c in zip(befores, self.pairs, until, strict=True)]
+        items = ", ".join(f"{e} AS r{n}" for n, e in enumerate(self.items))
         return "\n".join(
             [
-                f"SELECT {', '.join(f'{e} AS r{n}' for n, e in enumerate(self.items))}",
+                f"SELECT {'LAST ' if self.longest else ''}{items}",
                 f"FROM S WINDOW w AS {' OR '.join(pairs)}",
                 *([f"FILTER {self.having}"] if self.having else []),
                 *(["PARTITION BY k"] if self.keyed else []),
                 *([f"WITHIN {self.within} EVENTS"] if self.within else []),
+                *(["CONSUME BY PARTITION"] if self.consumes else []),
             ]
         )
 
@@ -128,6 +160,20 @@ def random_windows(rng: Random) -> Windows:
     items = tuple(rng.sample(ITEMS, rng.randrange(1, 6)))
     having = rng.choice(["", "", "", "count(w) > 1", "sum(w.i) >= 0", "max(w.f) < 1e9", "count(w) <> 2"])
     return Windows(pairs, rng.random() < 0.5, rng.choice([None, None, 1, 3]), items, having)
+
+
+def random_closed_windows(rng: Random) -> Windows:
+    """Windows with UNTIL, mostly the same in all pairs; then they may be chosen among, and take others away."""
+    windows, closed = random_windows(rng), random_closed(rng)
+    if rng.random() < 0.6:  # short ones, of which many are found
+        pairs = tuple((q, random_expression(rng, 1)) for q, _ in windows.pairs)
+        windows = replace(windows, pairs=pairs, within=rng.choice([None, None, 3]))
+    count = len(windows.pairs)
+    if rng.random() < 0.2:
+        return replace(windows, until=tuple(rng.choice([random_closed(rng), NOT_CLOSED]) for _ in range(count)))
+    one_event = closed.by is None or not any(mark in closed.by.text for mark in (" : ", "):"))
+    consumes = one_event and not windows.having and rng.random() < 0.4
+    return replace(windows, until=(closed,) * count, longest=rng.random() < 0.3, consumes=consumes)
 
 
 # ---------------------------------------------------------------- events
@@ -178,8 +224,13 @@ def table_of(rows: list[Row]) -> pa.Table:
 # ---------------------------------------------------------------- by brute force
 
 
-def windows_by_brute_force(windows: Windows, rows: list[Row]) -> list[tuple[int, int, list[Row]]]:
-    """The first and the last position of each window, and its events, in the order of ends."""
+def windows_by_brute_force(
+    windows: Windows, rows: list[Row], *, ended: bool = False
+) -> list[tuple[int, int, list[Row]]]:
+    """The first and the last position of each window, and its events, in the order of ends.
+
+    What closes windows may be that the stream has ended.
+    """
     parts: dict[Any, list[tuple[int, Row]]] = defaultdict(list)
     for position, row in enumerate(rows):
         parts[row["k"] if windows.keyed else None].append((position, row))
@@ -190,14 +241,32 @@ def windows_by_brute_force(windows: Windows, rows: list[Row]) -> list[tuple[int,
             text, compiled = pairs
             for first in range(len(own)):
                 for last in range(first, min(len(own), first + (windows.within or len(own)))):
-                    inside, before = text[first : last + 1], text[:first]
-                    if any(p.fullmatch(inside) and (q is None or q.fullmatch(before)) for q, p in compiled):
+                    inside, before, behind = text[first : last + 1], text[:first], text[last + 1 :]
+                    if any(
+                        p.fullmatch(inside) and (q is None or q.fullmatch(before)) and closed(behind, ended)
+                        for q, p, closed in compiled
+                    ):
                         found.append((part[first][0], part[last][0], own[first : last + 1]))
     kept = [w for w in found if not windows.having or _holds(windows.having, w[2])]
-    return sorted(kept, key=lambda w: (w[1], w[0]))
+    return _reported(windows, sorted(kept, key=lambda w: (w[1], w[0])), rows)
 
 
-def _letters(windows: Windows, rows: list[Row]) -> list[tuple[str, list[tuple[Any, Any]]]]:
+def _reported(
+    windows: Windows, found: list[tuple[int, int, list[Row]]], rows: list[Row]
+) -> list[tuple[int, int, list[Row]]]:
+    """What consumption leaves, and of that what the selector chooses."""
+    reported: list[tuple[int, int, list[Row]]] = []
+    consumed: dict[Any, int] = {}
+    for end, same_end in groupby(found, key=lambda w: w[1]):
+        key = rows[end]["k"] if windows.keyed else None
+        left = [w for w in same_end if not windows.consumes or w[0] > consumed.get(key, -1)]
+        reported += left[:1] if windows.longest else left
+        if left:
+            consumed[key] = end
+    return reported
+
+
+def _letters(windows: Windows, rows: list[Row]) -> list[tuple[str, list[tuple[Any, Any, Any]]]]:
     """The events as letters, and the pairs as regular expressions over them."""
     holds: list[tuple[bool, ...]] = []
     before = None
@@ -213,7 +282,15 @@ def _letters(windows: Windows, rows: list[Row]) -> list[tuple[str, list[tuple[An
 
         return re.compile(re.sub(r"<(\d+)>", of, regex))
 
-    pairs = [(q and compiled(f"(?:{q.regex})*"), compiled(p.regex)) for q, p in windows.pairs]
+    def closing(c: Closed) -> Any:
+        by = c.by and compiled(c.by.regex)
+        return lambda behind, ended: not c.text or bool(by and by.match(behind)) or (c.or_end and ended and not behind)
+
+    until = map(closing, windows.until or [NOT_CLOSED] * len(windows.pairs))
+    pairs = [
+        (q and compiled(f"(?:{q.regex})*"), compiled(p.regex), c)
+        for (q, p), c in zip(windows.pairs, until, strict=True)
+    ]
     return [("".join(alphabet[word] for word in holds), pairs)]
 
 

@@ -31,7 +31,7 @@ def choice_of(query: ensue.Query, table: pa.Table) -> tuple[Choice, EventStream]
     return choose(check(query.ast, query.text, stream.schema)), stream
 
 
-def in_batches(query: ensue.Query, table: pa.Table, rng: Random) -> list[str]:
+def in_batches(query: ensue.Query, table: pa.Table, rng: Random, *, closed: bool = False) -> list[str]:
     """The rows over random batches; the state is sometimes saved and restored between two."""
     choice, stream = choice_of(query, table)
     running = RunningQuery(choice, stream.tick)
@@ -44,6 +44,8 @@ def in_batches(query: ensue.Query, table: pa.Table, rng: Random) -> list[str]:
             state = running.save()
             running = RunningQuery(choice, stream.tick)
             running.load(state)
+    if closed and found:
+        found += running.finish()
     return shown(pa.concat_tables(found)) if found else []
 
 

@@ -74,3 +74,8 @@ def test_a_process_that_ends_badly_is_not_well(tmp_path: Path, monkeypatch: pyte
 def test_parts_have_names_of_their_own() -> None:
     names = [part.name for part in PARTS]
     assert sorted(names) == sorted(set(names))
+
+
+def test_each_part_can_be_named_alone() -> None:
+    """`--part` takes several names, with blanks between them."""
+    assert [part.name.split() for part in PARTS] == [[part.name] for part in PARTS]

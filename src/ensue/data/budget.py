@@ -44,6 +44,7 @@ class Large(Enum):
     OPEN = "{} nodes hold the open partial matches"
     KEYS = "{} keys of PARTITION BY are known"
     WAITING = "{} matches wait for their deadline"
+    UNCLOSED = "{} windows wait for what closes them"
     EVENTS = "{} events are kept because later matches may show them"
     TASK = "{} events came to one task"
     PARTS = "the reference holds {} complex events of the pattern and its parts"

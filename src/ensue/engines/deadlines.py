@@ -21,8 +21,9 @@ from ensue.data.budget import Budget, Large
 from ensue.data.complex_events import ComplexEvents, Piece, concatenated
 from ensue.data.envelope import Parts, prefixed, unprefixed
 from ensue.data.events import EventStream, integers, one_chunk
-from ensue.data.partitions import Codes, key_codes
+from ensue.data.partitions import Codes
 from ensue.engines.collected import Collected
+from ensue.engines.keys_of_events import codes_of, keys_of
 from ensue.engines.protocol import Engine, Positions
 from ensue.logic.window import Window
 from ensue.plan import Absence, Plan
@@ -152,17 +153,17 @@ class Deadlines:
         self._sets = found.sets
         if not len(events) or (self._deadline.wait is None and not self._closing):
             return ComplexEvents((), self._sets)  # a deadline beyond all time never passes
-        ends, keys = found.end - base, self._keys_of(events)
+        ends, keys = found.end - base, keys_of(events, self._keys)
         new = _Waiting(found, events.times[ends], keys.take(integers(ends)))
         if not len(self):
-            codes = key_codes([one_chunk(c) for c in keys.columns])
+            (codes,) = codes_of([keys])
             both, own = new, codes[ends]
         else:
             assert self._waiting is not None
             size, count = self._waiting.nbytes + new.nbytes, len(self) + len(found)
             self._holder.check(Large.WAITING, _COPIES * size, count)
             both, ends = self._waiting.with_more(new), np.concatenate([np.full(len(self), -1), ends])
-            own, codes = _codes([both.keys, keys])
+            own, codes = codes_of([both.keys, keys])
         followed = self._deadline.followed(own, ends, both.times, codes, events)
         self._waiting = both.some(~followed)
         due = self.due(int(events.times[-1]))
@@ -183,11 +184,6 @@ class Deadlines:
         rest = ComplexEvents((), self._sets) if self._waiting is None else self._waiting.found
         self._waiting = None
         return rest
-
-    def _keys_of(self, events: EventStream) -> pa.Table:
-        # A table of no columns has no rows: one that is always there keeps their number.
-        rows = integers(np.zeros(len(events), dtype=np.int64))
-        return pa.table({"\0": rows, **{k: _plain(events.table.column(k)) for k in self._keys}})
 
     def save(self) -> Parts:
         parts: Parts = {"position": self._position}
@@ -251,14 +247,3 @@ class DeadlineEngine:
     def load(self, parts: Parts) -> None:
         self._engine.load(unprefixed("engine", parts))
         self._deadlines.load(unprefixed("deadlines", parts))
-
-
-def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Without a dictionary, which may be of another kind in the next batch."""
-    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-
-
-def _codes(tables: Sequence[pa.Table]) -> list[Codes]:
-    """A number for each row of each table, equal where the values of all columns are."""
-    joint = key_codes([one_chunk(c) for c in pa.concat_tables(tables).columns])
-    return np.split(joint, np.cumsum([len(t) for t in tables[:-1]]))

@@ -19,6 +19,7 @@ from ensue.language import ast
 from ensue.logic.check import Checked, check
 from ensue.logic.outputs import attributes_used
 from ensue.plan.choice import choose
+from ensue.rewrite.take_out_closing import without_closing
 
 #: How often the round is run.
 ROUNDS = 10
@@ -57,7 +58,7 @@ def _windows(p: ast.Pattern) -> ast.Pattern:
     while isinstance(core, ast.Filter | ast.Within | ast.NotAfter):
         core = core.body
     if isinstance(core, ast.SpanOf):
-        return core.body
+        return without_closing(core.body)
     return p.body if isinstance(p, ast.NotAfter) else p
 
 

@@ -40,6 +40,8 @@ def open_windows(choice: Choice, *, expected: bool = True, timed: bool = True) -
     expectation = choice.expectation if expected and choice.own_keys else None
     found = overlap(plan.with_registers.automaton, expectation, timed=timed)
     most = _counted(found, plan.window)
+    if plan.closing is not None and not plan.closing.one_event:
+        return OpenWindows(Answer.NOT_KNOWN, why="UNTIL with several events may let any number of windows wait")
     if found.bounded or most is not None:
         return OpenWindows(Answer.BOUNDED, most, found.longest)
     if found.bounded is None or found.rounds is None or found.streams is None:

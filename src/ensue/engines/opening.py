@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ensue.data.budget import Budget
+from ensue.engines.closings import ClosingEngine, Closings
 from ensue.engines.deadlines import DeadlineEngine
 from ensue.engines.protocol import Engine
 from ensue.plan import Plan
 from ensue.plan.choice import Choice
+from ensue.plan.closing import searched
 from ensue.plan.mode import Mode
 
 Progress = Callable[[int, int], None]
@@ -44,9 +46,19 @@ def opened(
     from ensue.engines.automaton import AutomatonEngine  # numba is loaded where it is used
     from ensue.kernels.delivery import delivery_of
 
-    passing = passing and choice.plan.absence is None  # else the matches wait
-    engine = AutomatonEngine(choice.plan, tick, delivery_of(choice.plan, mode, budget, passing=passing), given=given)
+    waiting = choice.plan.absence is not None or choice.plan.closing is not None
+    plan = searched(choice.plan)
+    delivery = delivery_of(plan, mode, budget, passing=passing and not waiting)
+    engine = AutomatonEngine(plan, tick, delivery, given=given)
+    if choice.plan.closing is not None:
+        return ClosingEngine(engine, opened_closings(choice.plan, tick, budget))
     return engine if choice.plan.absence is None else DeadlineEngine(engine, choice.plan, tick, budget, closing=closing)
+
+
+def opened_closings(plan: Plan, tick: int | None, budget: Budget) -> Closings:
+    """The layer that waits for what closes the windows of a plan, at the beginning of a stream."""
+    followers = None if plan.closing is None else plan.closing.followers
+    return Closings(plan, None if followers is None else opened_plan(followers, tick, budget), budget)
 
 
 def opened_plan(plan: Plan, tick: int | None, budget: Budget) -> Engine:

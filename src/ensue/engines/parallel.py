@@ -45,6 +45,11 @@ def in_slices_or_shares(work: Work, plan: Plan) -> ComplexEvents | None:
     return None
 
 
+def is_for_several(work: Work, plan: Plan) -> bool:
+    """Whether one of both ways is open."""
+    return len(_slices(work)) > 1 or bool(plan.keys and plan.consume is not ast.Consume.ANY)
+
+
 def _evaluator(work: Work, plan: Plan, reader: Reader, share: int = 0, shares: int = 1) -> Evaluator:
     delivery = delivery_of(plan, work.mode, work.budget)
     return evaluator_of(plan, work.stream.tick, reader, share=share, shares=shares, delivery=delivery)

@@ -7,16 +7,20 @@ from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from ensue.data.budget import Budget, Large
 from ensue.data.complex_events import ComplexEvents, Variables, concatenated, merged_by_end
 from ensue.data.events import EventStream
 from ensue.engines.collected import Collected
 from ensue.engines.deadlines import Deadlines
 from ensue.engines.finishing import finished
-from ensue.engines.opening import Progress, opened
+from ensue.engines.opening import Progress, opened, opened_closings
 from ensue.engines.protocol import Engine
 from ensue.engines.row_quota import RowQuota
+from ensue.plan import Plan
 from ensue.plan.choice import Choice
+from ensue.plan.closing import searched
 from ensue.plan.mode import Mode
 
 #: Large enough that the work around a batch does not show, small enough for its columns to stay in the cache; and so
@@ -101,18 +105,20 @@ def evaluate_table(
 
 def _all_rows(work: Work) -> ComplexEvents:
     found = _in_parallel(work)
-    if found is not None:
+    if found is None:
+        found = work.collected().add_all(evaluate_in_batches(work)).concatenated(_sets(work))
+    if work.choice.plan is None or work.choice.plan.closing is None:
         return found
-    parts = work.collected().add_all(evaluate_in_batches(work))
-    return parts.concatenated(_sets(work))
+    return found.in_order(np.argsort(found.end, kind="stable"))  # they came as they became known
 
 
 def _first_rows(work: Work, quota: RowQuota) -> ComplexEvents:
     """The rows that a quota takes. One thread looks for them in the first events; if it takes all, others help."""
-    if len(work.stream) <= _FIRST_EVENTS or work.choice.plan is None:
+    waits = work.choice.plan is not None and work.choice.plan.closing is not None
+    if (len(work.stream) <= _FIRST_EVENTS or work.choice.plan is None) and not waits:
         return _taken(work, quota)
-    if quota.of_each_key:
-        return quota.take(_all_rows(work), work.stream)  # there may be another key at the end
+    if quota.of_each_key or waits:
+        return quota.take(_all_rows(work), work.stream)  # there may be another key, or an earlier end, at the end
     first = replace(work, stream=work.stream.slice(0, _FIRST_EVENTS), closed=False, progress=None)
     quota_of_first = copy(quota)
     found = _taken(first, quota_of_first)
@@ -170,11 +176,29 @@ def _in_parallel(work: Work) -> ComplexEvents | None:
     plan = work.choice.plan
     if plan is None or work.cores < 2:
         return None
-    from ensue.engines.parallel import in_slices_or_shares  # numba is loaded where it is used
+    from ensue.engines.parallel import in_slices_or_shares, is_for_several  # numba is loaded where it is used
 
+    if plan.closing is not None:
+        return _closed_in_parallel(work, plan) if is_for_several(work, plan) else None
     found = in_slices_or_shares(work, plan)
     if found is None or plan.absence is None:
         return found
     deadlines = Deadlines(plan, work.stream.tick, work.budget, closing=work.closed)
     due = deadlines.take(found, work.stream)
     return concatenated([due, deadlines.rest()], due.sets) if work.closed else due
+
+
+def _closed_in_parallel(work: Work, plan: Plan) -> ComplexEvents:
+    """The windows of a table that are closed: it is read for what closes them, and then by several threads."""
+    from ensue.engines.parallel import in_slices_or_shares  # numba is loaded where it is used
+
+    assert plan.closing is not None
+    closings = opened_closings(plan, work.stream.tick, work.budget)
+    read = replace(work, stream=closings.read(work.stream, work.step))
+    # What takes others away is one window, and not all of an end.
+    merged = work.mode is Mode.UNION and plan.closing.consumes
+    found = in_slices_or_shares(replace(read, mode=Mode.ENUMERATE) if merged else read, searched(plan))
+    assert found is not None, "several threads have work"
+    known = closings.take(found)
+    told = concatenated([known, closings.rest()], known.sets) if work.closed else known
+    return merged_by_end(told.in_order(np.argsort(told.end, kind="stable"))) if merged else told

@@ -13,7 +13,7 @@ from ensue.explain.count_lines import count_lines
 from ensue.explain.late_lines import late_lines
 from ensue.explain.run_lines import arc_lines, run_lines
 from ensue.explain.timing_lines import timing_lines
-from ensue.explain.window_lines import pair_lines, window_lines
+from ensue.explain.window_lines import kept_lines, pair_lines, window_lines
 from ensue.language import ast
 from ensue.language.printer import print_interval, print_pattern, print_query
 from ensue.logic.check import Checked
@@ -99,6 +99,8 @@ def _engine(choice: Choice) -> list[str]:
     if spans is not None:
         folded = "; ".join(f.text for f in spans.folded) or "nothing"
         lines.append(f"folded        {folded}: while events come, none of which is kept for {spans.variable}")
+    else:
+        lines += kept_lines(choice.checked)
     for ranking in plan.rankings:
         states = counted(1 + len({target for *_, target in ranking.moves}), "state")
         lines.append(f"ranks         {ranking.selector}: the best partial match of each of {states}, in their order")
@@ -110,10 +112,20 @@ def _engine(choice: Choice) -> list[str]:
     if plan.absence is not None:
         absent = " or ".join(map(print_guard, plan.absence.guards))
         lines.append(f"absent        {absent}: looked for after the end of each match")
+    if plan.closing is not None and plan.closing.followers is not None:
+        lines.append(f"closed        by {_closers(plan.closing.followers, plan.closing.one_event)}")
     lines += timing_lines(choice, slow)
     if plan.decided_last:
         lines.append(f"detection     from the matches, because {plan.decided_last}")
     return lines
+
+
+def _closers(followers: Plan, one_event: bool) -> str:
+    """What can close a window."""
+    if one_event:
+        guards = dict.fromkeys(print_guard(t.guard) for t in followers.automaton.transitions)
+        return f"{' or '.join(guards)}: the next event decides"
+    return f"an automaton of {counted(followers.automaton.size, 'state')}: windows wait while it goes on"
 
 
 def _candidates(plan: Plan) -> str:
@@ -172,6 +184,8 @@ def _properties(fragment: Fragment) -> list[str]:
         lines.append(f"before        {_window(fragment.deadline_before)} before the start: what must not have come")
     if fragment.deadline is not None:
         lines.append(f"deadline      {_window(fragment.deadline)} after the end: reported when that time has passed")
+    for closing in fragment.closings:
+        lines.append(f"until         {closing} directly follows a window: it is reported then")
     return lines
 
 

@@ -15,6 +15,9 @@ from ensue.engines.open_windows import Answer, OpenWindows, open_windows
 from ensue.language import ast
 from ensue.language.position_logic import FromTo
 from ensue.language.printer import print_expression, print_interval, print_name
+from ensue.logic.check import Checked
+from ensue.logic.scope import aggregates_of
+from ensue.plan.by_spans import FOLDED, OF_ENDS
 from ensue.plan.choice import Choice
 
 #: More pairs, and longer ones, tell nobody anything.
@@ -49,6 +52,20 @@ def window_lines(choice: Choice) -> list[str]:
     if not choice.own_keys:
         return [*lines, "with EXPECT   the same: it does not speak of the events of each key by themselves"]
     return [*lines, f"with EXPECT   {_said(open_windows(choice), choice)}{keys}"]
+
+
+def kept_lines(checked: Checked) -> list[str]:
+    """What is asked of windows that takes their events; where types decide, they are not known here."""
+    core = checked.query.pattern
+    while isinstance(core, ast.Filter | ast.Within):
+        core = core.body
+    if not isinstance(core, ast.SpanOf):
+        return []
+    whole = [print_expression(e.expression) for e in checked.outputs if isinstance(e.expression, ast.Name)]
+    calls = [call for e in checked.outputs for call in aggregates_of(e.expression)]
+    others = [print_expression(c) for c in calls if c.own is None and c.function not in (*FOLDED, *OF_ENDS)]
+    asked = list(dict.fromkeys([*whole, *others]))
+    return [f"kept          the events of windows that are open, for {', '.join(asked)}"] if asked else []
 
 
 def _said(found: OpenWindows, choice: Choice) -> str:

@@ -479,6 +479,18 @@ class Matches(Pattern):
     own: Own | None = None
 
 
+@dataclass(frozen=True)
+class Until(Pattern):
+    """`IS p UNTIL r`, a pair of the clause WINDOW: of `p`, and a complex event of `r` starts directly behind it.
+
+    With `or_end`, in text `UNTIL (r OR END)` and `UNTIL END`, also if it is known that nothing follows.
+    """
+
+    body: Pattern
+    closing: Pattern | None
+    or_end: bool = False
+
+
 #: The patterns with something that must not occur.
 Absence = Unless | NotBetween | NotAfter | NotBefore
 

@@ -408,7 +408,7 @@ class Pat:
 
 @dataclass(frozen=True)
 class Windows:
-    """The clause `WINDOW w AS (AFTER q IS p) OR ...`: each `being` adds a pair, which `after` may begin."""
+    """The clause `WINDOW w AS (AFTER q IS p UNTIL r) OR ...`: each `being` adds a pair, which `after` may begin."""
 
     variable: str
     pairs: tuple[ast.Pattern, ...] = ()
@@ -427,6 +427,18 @@ class Windows:
         """`(b TO e WHERE f)`, as `given_by(from_to(b, e, f))`"""
         return dataclasses.replace(self, pairs=(*self.pairs, formula.node))
 
+    def until(self, closing: Pat | None = None, *, or_end: bool = False) -> Windows:
+        """`UNTIL r`, of the pair before: what closes its windows; with `or_end`, `UNTIL (r OR END)` or `UNTIL END`"""
+        if not self.pairs or self.past:
+            raise ValueError("until(...) stands behind being(...): window('w').being(p).until(r)")
+        if closing is None and not or_end:
+            raise ValueError("until(...) takes a pattern, or_end=True, or both")
+        *before, pair = self.pairs
+        if isinstance(pair, ast.Until):
+            raise ValueError("a pair has one until(...); several things that close a window are p | q")
+        closed = ast.Until(pair, None if closing is None else closing.node, or_end)
+        return dataclasses.replace(self, pairs=(*before, closed))
+
     @property
     def node(self) -> ast.Pattern:
         """The pattern of the windows."""
@@ -444,7 +456,7 @@ class Windows:
 
 
 def window(variable: Variable | str) -> Windows:
-    """Begins the clause that defines windows: `window("w").after(q).being(p)`."""
+    """Begins the clause that defines windows: `window("w").after(q).being(p).until(r)`."""
     return Windows(variable if isinstance(variable, str) else variable._name)
 
 

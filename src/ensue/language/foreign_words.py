@@ -114,7 +114,10 @@ _RULES: tuple[_Rule, ...] = (
             r"¶(?:consecutive|allowCombinations)\b",
             "write A+ for all combinations, A:+ for rounds without other events between, A->+ for next ones",
         ),
-        (r"¶until\b", "write (A+) UNLESS B for an iteration without a B in it"),
+        (
+            r"¶until\b",
+            "an iteration without a B in it is (A+) UNLESS B; UNTIL closes windows: WINDOW w AS (IS p UNTIL r)",
+        ),
         (r"\bevery\s*¶[\w(`]", _ANY_START),
         (
             r"\btimer\s*:\s*within\b.*¶|\btimer\s*¶|\bwhere\s*¶\s*timer\b|¶where\s+timer\s*:\s*within",

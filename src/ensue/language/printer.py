@@ -81,10 +81,20 @@ def _windows(p: ast.SpanOf) -> str:
 def _pair(p: ast.Pattern) -> str:
     if isinstance(p, FromTo):
         return print_pattern(p)
+    until = ""
+    if isinstance(p, ast.Until):
+        until, p = f" UNTIL {print_closing(p)}", p.body
     if not isinstance(p, ast.After):
-        return f"(IS {print_pattern(p)})"
+        return f"(IS {print_pattern(p)}{until})"
     past = "()" if p.past is None else _at(p.past, _UNLESS)
-    return f"(AFTER {past} IS {print_pattern(p.body)})"
+    return f"(AFTER {past} IS {print_pattern(p.body)}{until})"
+
+
+def print_closing(p: ast.Until) -> str:
+    """What stands behind UNTIL."""
+    if p.closing is None:
+        return "END"
+    return f"({_at(p.closing, _OR)} OR END)" if p.or_end else print_pattern(p.closing)
 
 
 def _key(key: ast.PartitionKey) -> str:
@@ -177,6 +187,8 @@ def _pattern(p: ast.Pattern) -> tuple[str, int]:
         case ast.After():
             past = "()" if p.past is None else _at(p.past, _OR)
             return f"{_at(p.body, _UNLESS)} AFTER {past}", _UNLESS
+        case ast.Until():  # by itself it is no text of a query: so explain shows a pair
+            return f"{_at(p.body, _UNLESS)} UNTIL {print_closing(p)}", _UNLESS
         case ast.Filter() | ast.Within():
             return f"{_at(p.body, _SUFFIX)} {_suffix(p)}", _SUFFIX
     raise AssertionError(p)

@@ -10,7 +10,7 @@ from lark.tree import Meta
 from ensue.errors import Span
 from ensue.language import ast
 from ensue.language.expression_rules import over_attributes
-from ensue.language.rule_support import span_of, token_span
+from ensue.language.rule_support import Refused, span_of, token_span
 
 
 @v_args(inline=True, meta=True)
@@ -23,8 +23,10 @@ class WindowRules(Transformer_NonRecursive):  # type: ignore[type-arg]
     def pair(self, meta: Meta, *parts: Anything) -> ast.Pattern:
         if len(parts) == 1:
             return parts[0]  # type: ignore[no-any-return]  # a formula
-        *after, _is, pattern = parts
-        return ast.After(pattern, after[1][0], span=span_of(meta)) if after else pattern
+        until = parts[-1] if parts[-2].type == "UNTIL" else None
+        *after, _is, pattern = parts[:-2] if until is not None else parts
+        window = ast.After(pattern, after[1][0], span=span_of(meta)) if after else pattern
+        return window if until is None else ast.Until(window, *closing_and_end(until), span=span_of(meta))
 
     def past(self, _meta: Meta, *pattern: ast.Pattern) -> tuple[ast.Pattern | None]:
         return (pattern[0] if pattern else None,)
@@ -39,3 +41,30 @@ class WindowRules(Transformer_NonRecursive):  # type: ignore[type-arg]
         span = token_span(event) if isinstance(event, Token) else event[1]
         body = ast.Any(span=span) if isinstance(event, Token) else ast.Type(event[0], span=span)
         return ast.Satisfying(body, over_attributes(condition), span=span_of(meta))
+
+
+def closing_and_end(until: ast.Pattern) -> tuple[ast.Pattern | None, bool]:
+    """What stands behind UNTIL: the pattern, which may be none, and whether END stands there, alone or beside OR.
+
+    END is a word of the language only here. So it has been read as a type; in backticks it is one.
+    """
+    closing, or_end = _without_end(until)
+    for end in () if closing is None else filter(_is_end, ast.find(closing, ast.Type)):
+        hint = "an event type of this name is written in backticks: `END`"
+        raise Refused("behind UNTIL, END stands alone or beside OR", end.span, hint)
+    return closing, or_end
+
+
+def _without_end(p: ast.Pattern) -> tuple[ast.Pattern | None, bool]:
+    if isinstance(p, ast.Type) and _is_end(p):
+        return None, True
+    if not isinstance(p, ast.Or):
+        return p, False
+    (left, in_left), (right, in_right) = _without_end(p.left), _without_end(p.right)
+    if left is None or right is None:
+        return left or right, True
+    return ast.Or(left, right, span=p.span), in_left or in_right
+
+
+def _is_end(p: ast.Type) -> bool:
+    return p.name.upper() == "END" and len(p.name) == p.span.end - p.span.start

@@ -36,6 +36,6 @@ def _parts_always_there(p: ast.Pattern) -> list[ast.Pattern]:
             return [p, *_parts_always_there(p.left), *_parts_always_there(p.right)]
         case ast.As() | ast.Filter() | ast.Within() | ast.Iteration() | ast.Project() | ast.Unless() | ast.NotAfter():
             return [p, *_parts_always_there(p.body)]
-        case ast.Satisfying() | ast.SpanOf() | ast.After():
+        case ast.Satisfying() | ast.SpanOf() | ast.After() | ast.Until():
             return [p, *_parts_always_there(p.body)]
     return [p]

@@ -20,6 +20,7 @@ from ensue.logic.position_check import position_problems
 from ensue.logic.scope import Bindings, bindings, free, is_aggregate
 from ensue.logic.sort_columns import SortColumn, sort_expression, sort_problems, unordered, with_sort_columns
 from ensue.logic.types import Typing
+from ensue.logic.until import closing_problems
 
 
 @dataclass(frozen=True)
@@ -128,8 +129,8 @@ def _absence_problems(root: ast.Pattern) -> Iterator[Problem]:
 
 
 def _inside_filters(p: ast.Pattern) -> ast.Pattern:
-    """The pattern inside the filters and windows around it, and inside SPAN and AFTER, which keep start and end."""
-    while isinstance(p, ast.Filter | ast.Within | ast.SpanOf | ast.After):
+    """The pattern inside the filters and windows around it, and inside SPAN, AFTER and UNTIL, which keep both ends."""
+    while isinstance(p, ast.Filter | ast.Within | ast.SpanOf | ast.After | ast.Until):
         p = p.body
     return p
 
@@ -193,8 +194,8 @@ def _optional_problems(root: ast.Pattern, allowed: list[ast.Pattern]) -> Iterato
 
 
 def _alternatives(p: ast.Pattern) -> list[ast.Pattern]:
-    """The sides of an OR, each without the AFTER around it."""
-    while isinstance(p, ast.After):
+    """The sides of an OR, each without the AFTER and the UNTIL around it."""
+    while isinstance(p, ast.After | ast.Until):
         p = p.body
     return [*_alternatives(p.left), *_alternatives(p.right)] if isinstance(p, ast.Or) else [p]
 
@@ -254,6 +255,7 @@ def _per_match_problems(e: ast.Expression, known: Bindings) -> Iterator[Problem]
 
 def _clause_problems(query: ast.Query, schema: Schema | None) -> Iterator[Problem]:
     yield from key_problems(query, schema, bindings(query.pattern))
+    yield from closing_problems(query)
     for i, stream in enumerate(query.streams):
         if stream in query.streams[:i]:
             where = query.places.get(f"stream {i}", query.span)

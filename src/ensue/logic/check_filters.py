@@ -197,6 +197,8 @@ def _why_not_single(root: ast.Pattern, x: str) -> tuple[str, str | None]:
                 return "it is bound in a pattern that must not occur", None
             case ast.After() if p.past is not None and binds(p.past) and not binds(p):
                 return "it is bound in a pattern that stands before, behind AFTER", None
+            case ast.Until() if p.closing is not None and binds(p.closing) and not binds(p):
+                return "it is bound in what closes a window, behind UNTIL", None
             case ast.SpanOf() if binds(p.body) and not binds(p):
                 return "SPAN hides it", f"the window {p.variable} has its events: first({p.variable}.a), count(...)"
             case ast.Project() if binds(p.body) and not binds(p):

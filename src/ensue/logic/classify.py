@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import reduce
 
 from ensue.language import ast
-from ensue.language.printer import print_expression
+from ensue.language.printer import print_closing, print_expression
 from ensue.logic.own_automata import automata_of, own_automaton_of
 from ensue.logic.scope import aggregates_of, variables_of
 from ensue.logic.window import looks_back
@@ -24,6 +24,7 @@ class Fragment:
     absence: bool
     deadline: ast.Interval | None  # of the absence at the end of the pattern
     deadline_before: ast.Interval | None  # of the absence at its front
+    closings: tuple[str, ...]  # what closes windows
 
     @property
     def unary(self) -> bool:
@@ -59,6 +60,7 @@ def classify(query: ast.Query) -> Fragment:
         absence=any(isinstance(p, ast.Absence) for p in ast.walk(pattern)),
         deadline=deadline_of(pattern),
         deadline_before=next((p.deadline for p in ast.find(pattern, ast.NotBefore)), None),
+        closings=tuple(dict.fromkeys(print_closing(p) for p in ast.find(pattern, ast.Until))),
     )
 
 
@@ -73,6 +75,11 @@ def _is_timed(node: ast.Node) -> bool:
 def deadline_of(pattern: ast.Pattern) -> ast.Interval | None:
     """The deadline of the absence at the end of a query's pattern, if it ends in one."""
     return next((p.deadline for p in ast.find(pattern, ast.NotAfter)), None)
+
+
+def is_told_later_than_end(query: ast.Query) -> bool:
+    """Whether matches wait, once they have ended, for a time to pass or for what closes a window."""
+    return deadline_of(query.pattern) is not None or any(ast.find(query.pattern, ast.Until))
 
 
 def conjuncts_of(e: ast.Expression) -> list[ast.Expression]:

@@ -127,7 +127,7 @@ class _Counting:
                 return _Counting(self._shown & set(p.variables), self._length, strict=self._strict).of(p.body)
             case ast.Select(selector=ast.Selector.STRICT):
                 return _Counting(self._shown, self._length, strict=True).of(p.body)
-            case ast.Optional() | ast.As() | ast.Filter() | ast.Within() | ast.Select() | ast.After():
+            case ast.Optional() | ast.As() | ast.Filter() | ast.Within() | ast.Select() | ast.After() | ast.Until():
                 return self.of(p.body)
             case ast.Unless() | ast.NotAfter() | ast.NotBefore():
                 return self.of(p.body)

@@ -26,6 +26,7 @@ def advice_for(query: ast.Query, engine: str = "auto", *, on_spark: bool = False
             Large.OPEN: [_window(query), _keys(query)],
             Large.KEYS: ["PARTITION BY attributes with fewer values"],
             Large.WAITING: ["a shorter deadline", _limit(query)],
+            Large.UNCLOSED: [_window(query), _selector(query), "UNTIL with one event: then the next one decides"],
             Large.EVENTS: [_window(query), _attributes(query)],
             Large.TASK: ["more tasks: set spark.sql.shuffle.partitions higher"],
             Large.PARTS: [_other_engine(engine), _keys(query), "fewer events at a time"],

@@ -136,6 +136,10 @@ class _Search:
                 found = self.of(past)
                 if isinstance(found, _Dead) and not nullable(past):
                     return found
+            case ast.Until(closing=ast.Pattern() as closing):
+                found = self.of(closing)
+                if isinstance(found, _Dead) and not p.or_end:
+                    return found
         body = getattr(p, "body", None)
         found = self.of(body) if isinstance(body, ast.Pattern) else _Live()
         return found if isinstance(found, _Dead) else self._around(p, found)
@@ -160,6 +164,8 @@ class _Search:
             case ast.SpanOf():  # the variables inside do not stand for the window's events
                 return replace(body, types={}, own=None, facts=())
             case ast.As() | ast.Select() | ast.Optional() | ast.NotAfter() | ast.NotBefore() | ast.After():
+                return body
+            case ast.Until():
                 return body
         return _Live()
 

@@ -66,7 +66,7 @@ def bindings(p: ast.Pattern) -> Bindings:
             return {x: inner[x] for x in inner if x in p.variables}
         case ast.Filter() | ast.Satisfying() | ast.Within() | ast.Select():
             return bindings(p.body)
-        case ast.Unless() | ast.NotAfter() | ast.NotBefore() | ast.After():
+        case ast.Unless() | ast.NotAfter() | ast.NotBefore() | ast.After() | ast.Until():
             return bindings(p.body)
     raise AssertionError(p)
 
@@ -95,7 +95,7 @@ def always_marked(p: ast.Pattern) -> frozenset[str]:
             return always_marked(p.body) & set(p.variables)
         case ast.Iteration() | ast.Filter() | ast.Satisfying() | ast.Within() | ast.Select():
             return always_marked(p.body)
-        case ast.Unless() | ast.NotAfter() | ast.NotBefore() | ast.After():
+        case ast.Unless() | ast.NotAfter() | ast.NotBefore() | ast.After() | ast.Until():
             return always_marked(p.body)
     raise AssertionError(p)
 
@@ -114,7 +114,7 @@ def named(p: ast.Pattern) -> frozenset[str]:
             return named(p.body) & frozenset(p.variables)
         case ast.NotBetween():
             return named(p.left) | named(p.right)
-        case ast.Unless() | ast.NotAfter() | ast.NotBefore() | ast.After():
+        case ast.Unless() | ast.NotAfter() | ast.NotBefore() | ast.After() | ast.Until():
             return named(p.body)
     return frozenset[str]().union(*(named(part) for part in ast.children(p) if isinstance(part, ast.Pattern)))
 
@@ -137,7 +137,7 @@ def is_atom(p: ast.Pattern) -> bool:
             return True
         case ast.As() | ast.Filter() | ast.Within() | ast.Select():
             return is_atom(p.body)
-        case ast.Unless() | ast.NotAfter() | ast.NotBefore() | ast.After():
+        case ast.Unless() | ast.NotAfter() | ast.NotBefore() | ast.After() | ast.Until():
             return is_atom(p.body)
         case ast.Or() | ast.And():
             return is_atom(p.left) and is_atom(p.right)

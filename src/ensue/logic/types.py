@@ -277,7 +277,10 @@ class Typing:
             return self._timestamp(e)
         if e.function not in FUNCTIONS:
             known = (*FUNCTIONS, *(a for a in AGGREGATES if a != ast.COUNT_DISTINCT), *SPECIAL)
-            hint = INSTEAD.get(e.function) or did_you_mean(e.function, known) or f"functions are {listed(known, 90)}"
+            others = (
+                f"functions are {listed(known, 90)}; your own are registered with ensue.function or ensue.aggregate"
+            )
+            hint = INSTEAD.get(e.function) or did_you_mean(e.function, known) or others
             self.problems.append(Problem(ProblemKind.NAME, f"unknown function '{e.function}'", e.span, hint))
             return None
         function = FUNCTIONS[e.function]

@@ -106,7 +106,7 @@ def _longest(p: ast.Pattern) -> Fraction | None:
             return min((x for x in (_longest(p.left), _longest(p.right)) if x is not None), default=None)
         case ast.As() | ast.Filter() | ast.Within() | ast.Optional() | ast.Select() | ast.Project():
             return _longest(p.body)
-        case ast.Unless() | ast.NotBefore() | ast.SpanOf() | ast.After():
+        case ast.Unless() | ast.NotBefore() | ast.SpanOf() | ast.After() | ast.Until():
             return _longest(p.body)
     return None
 
@@ -137,6 +137,8 @@ def reaches_back(query: ast.Query) -> str:
         return f"CONSUME BY {query.consume} depends on all earlier matches"
     if any(ast.find(query.pattern, ast.After)):
         return "AFTER reads all events from the first one on"
+    if any(ast.find(query.pattern, ast.Until)):
+        return "UNTIL waits for what closes a window, however late it comes"
     if any(ast.find(query.pattern, FromTo)):
         return "a formula may speak of all events from the first one on"
     for selected in ast.find(query.pattern, ast.Select):

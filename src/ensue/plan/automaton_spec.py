@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ensue.automata.model import NO_MARKS, Automaton, Marks
 from ensue.data.schema import Schema
 from ensue.language import ast
 from ensue.logic.window import Window
 from ensue.plan.absence import Absence
+
+if TYPE_CHECKING:
+    from ensue.plan.closing import Closing
 
 NO_WINDOW = Window()
 
@@ -43,3 +47,5 @@ class AutomatonSpec:
     chooses_judged: ast.Selector | None = None
     #: What must not follow a match.
     absence: Absence | None = None
+    #: What must follow a window, for it to be known.
+    closing: Closing | None = None

@@ -29,7 +29,8 @@ from ensue.plan.spans import Folded, Spans
 
 #: Aggregates of the event at one end of a window: nothing is folded for them.
 OF_ENDS = ("first", "last")
-_FOLDED = ("count", "sum", "avg", "min", "max")
+#: Aggregates that are folded, where the types allow it.
+FOLDED = ("count", "sum", "avg", "min", "max")
 _ORDERED = (Kind.BOOLEAN, Kind.INTEGER, Kind.FLOAT, Kind.TIMESTAMP, Kind.DURATION)
 
 
@@ -120,7 +121,7 @@ def _folded(call: ast.Call, variable: str, schema: Schema | None) -> Folded | No
     found, used = Typing(schema).infer(argument), _types(argument, schema)
     if found is not None and own is not None:
         return Folded(text, call.function, _of_event(argument, variable), found.kind, own)
-    if found is None or call.function not in _FOLDED or any(map(pa.types.is_uint64, used)):
+    if found is None or call.function not in FOLDED or any(map(pa.types.is_uint64, used)):
         return None  # integers in segments are of 64 bits with a sign
     if call.function in ("min", "max") and (found.kind not in _ORDERED or any(map(pa.types.is_decimal, used))):
         return None  # no integer stands for the value in its order

@@ -20,6 +20,7 @@ from ensue.logic.window import Window
 
 if TYPE_CHECKING:
     from ensue.plan.absence import Absence
+    from ensue.plan.closing import Closing
     from ensue.plan.plan import Plan
 
 
@@ -42,6 +43,7 @@ def canonical_text(plan: Plan) -> str:
             "chooses": plan.chooses,
             "judged": [list(map(print_expression, plan.related)), sorted(plan.only_judged), plan.chooses_judged],
             "absence": None if plan.absence is None else _absence(plan.absence),
+            **({} if plan.closing is None else {"closing": _closing(plan.closing)}),
             **({} if plan.spans is None else {"folded": [f.text for f in plan.spans.folded], "of": plan.spans.count}),
         }
     )
@@ -104,6 +106,11 @@ def _window(window: Window) -> list[Any]:
 def _absence(absence: Absence) -> list[Any]:
     guards = sorted(_guard(guard) for guard in absence.guards)
     return [list(map(_predicate, absence.predicates)), guards, print_interval(absence.deadline)]
+
+
+def _closing(closing: Closing) -> list[Any]:
+    followers = None if closing.followers is None else canonical_text(closing.followers)
+    return [followers, closing.or_end, closing.consumes, closing.chooses, closing.limit]
 
 
 def _types(plan: Plan) -> list[list[str]]:

@@ -20,6 +20,7 @@ from ensue.logic.types import Typing
 from ensue.logic.window import bounded
 from ensue.plan.absence import absence_of
 from ensue.plan.automaton_spec import NO_WINDOW, AutomatonSpec
+from ensue.plan.closing import Closing, closing_of, followers_of
 from ensue.plan.from_automaton import plan_automaton
 from ensue.plan.plan import Plan
 from ensue.rewrite import RULES, QueryParts, Rule, rewrite, rewrite_pattern
@@ -58,6 +59,10 @@ def automaton_of(parts: QueryParts) -> AutomatonSpec:
     built = pruned(with_shared_registers(build(parts.pattern), _is_float(schema)))
     if parts.before is not None:
         built = _preceded(built, parts.before)
+    closing = _closing(parts)
+    if closing is not None and closing.consumes:
+        query = replace(query, selector=ast.Selector.ALL, consume=ast.Consume.NONE, limit=None)
+        parts = replace(parts, checked=replace(parts.checked, query=query))  # that is decided once windows are closed
     chosen = _chosen(parts, built, limited=window != NO_WINDOW or query.consume is not ast.Consume.NONE)
     # The items project: determinisation then reports once what agrees on the variables that they use.
     shown = projected(parts.checked.outputs)
@@ -80,7 +85,20 @@ def automaton_of(parts: QueryParts) -> AutomatonSpec:
         only_judged=kept - shown if parts.related else NO_MARKS,
         chooses_judged=chosen.judged,
         absence=absence,
+        closing=closing,
     )
+
+
+def _closing(parts: QueryParts) -> Closing | None:
+    """What closes windows, with its own plan."""
+    until, query = parts.closing, parts.query
+    if until is None:
+        return None
+    if query.consume is not ast.Consume.NONE and parts.related:
+        raise Unsupported(parts.related[0], "CONSUME BY with UNTIL and a condition on whole windows")
+    automaton, keys = followers_of(until), tuple(k.attribute for k in query.partition)
+    spec = None if automaton is None else AutomatonSpec(automaton, parts.checked.schema, keys=keys)
+    return closing_of(until, None if spec is None else plan_automaton(spec), query)
 
 
 def _preceded(built: Automaton, before: ast.NotBefore) -> Automaton:

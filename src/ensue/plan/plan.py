@@ -160,6 +160,8 @@ class Plan(AutomatonSpec):
 
         If nothing must be decided, the match structure itself says which events took part.
         """
+        if self.closing is not None and self.closing.consumes:
+            return "CONSUME BY takes windows away once others are closed"
         if self.chooses is not None:
             return f"{self.chooses} chooses among the matches of an end"
         if self.related:

@@ -66,6 +66,8 @@ def _ticks_before(choice: Choice, tick: int | None) -> int | None:
 
 def reach_in_time(choice: Choice, tick: int | None) -> Reach:
     """The same where slices are stretches of time: a number of events before one is not known there."""
+    if any(ast.find(choice.checked.query.pattern, ast.Until)):
+        return Reach(because="UNTIL waits for what closes a window, however late it comes")
     if looks_back(*(choice.checked.query.items or ())):
         return Reach(because=_LOOKS_BACK)
     reach = reach_of(choice, tick)

@@ -16,6 +16,7 @@ from ensue.rewrite.query_parts import QueryParts
 from ensue.rewrite.spell_out_next import spell_out_next
 from ensue.rewrite.split_filters import split_filters
 from ensue.rewrite.take_out_absence import take_out_absence
+from ensue.rewrite.take_out_closing import take_out_closing
 from ensue.rewrite.take_out_selector import take_out_selector
 from ensue.rewrite.take_out_windows import take_out_windows
 from ensue.rewrite.tie_equalities import tie_equalities
@@ -66,6 +67,7 @@ PATTERN_RULES: tuple[PatternRule, ...] = (split_filters, drop_dead, push_filters
 RULES: tuple[Rule, ...] = (
     Rule("spell out next", _on_query(spell_out_next), needed=True),
     Rule("tie by equality", tie_equalities),
+    Rule("take out the closing", take_out_closing, needed=True),
     Rule("take out the absence", take_out_absence, needed=True),
     Rule("move relations", move_relations, needed=True),
     *_shaping(split_filters, drop_dead, push_filters, merge_prefixes),

@@ -18,6 +18,7 @@ class QueryParts:
 
     checked: Checked  # its pattern is what is left, and its partition has the keys that equalities tie
     counts_all: bool = False  # whether a window in events counts those of all keys: where the keys are not the user's
+    closing: ast.Until | None = None  # what makes windows known, as it stood in each pair of the clause WINDOW
     absence: ast.NotAfter | None = None  # what must not follow a match, as it stood in the pattern
     before: ast.NotBefore | None = None  # what must not come before a match
     related: Conditions = ()

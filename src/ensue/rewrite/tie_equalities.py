@@ -162,7 +162,7 @@ def _concerns_its_own_events(node: ast.Node) -> bool:
     match node:
         case ast.Sequence() | ast.Iteration():
             return node.link is ast.Link.THEN
-        case ast.Select() | ast.EventCount() | ast.SpanOf() | ast.After():
+        case ast.Select() | ast.EventCount() | ast.SpanOf() | ast.After() | ast.Until():
             return False
         case ast.Call():
             return node.function != "prev"

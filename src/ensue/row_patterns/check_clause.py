@@ -6,13 +6,13 @@ from collections import Counter
 
 import pyarrow as pa
 
-from ensue.data.schema import Kind, Schema
+from ensue.data.schema import BOOLEAN, Kind, Schema
 from ensue.errors import Problem, ProblemKind, QueryError, did_you_mean, listed
 from ensue.language import ast
 from ensue.row_patterns import clause_ast as rows
 from ensue.row_patterns.check_terms import TermChecker
 from ensue.row_patterns.column_names import ColumnNames
-from ensue.row_patterns.match_terms import CheckedClause, CheckedMeasure, OrderKey
+from ensue.row_patterns.match_terms import NO_COLUMNS, CheckedClause, CheckedMeasure, Formula, OrderKey
 
 
 def check_clause(
@@ -62,6 +62,13 @@ class _ClauseChecker:
         self._check_names(before, behind)
         if self._problems:
             raise QueryError(self._text, self._problems)
+        checked = [CheckedMeasure(name, f) for name, f in measures if f is not None]
+        if not checked and not before and not behind:
+            checked = [
+                CheckedMeasure(
+                    NO_COLUMNS, Formula(ast.Literal(True, ast.LiteralType.BOOLEAN), {}, BOOLEAN, "", clause.span)
+                )
+            ]
         return CheckedClause(
             clause.pattern,
             variables,
@@ -69,7 +76,7 @@ class _ClauseChecker:
             {v: f for v, f in conditions.items() if f is not None},
             partition,
             order,
-            tuple(CheckedMeasure(name, f) for name, f in measures if f is not None),
+            tuple(checked),
             clause.rows,
             clause.skip,
             None if clause.within is None else int(clause.within.nanoseconds()),

@@ -137,6 +137,10 @@ class CheckedMeasure:
     formula: Formula
 
 
+#: A measure of results that have no columns, since a table without columns has no rows. Nobody sees it.
+NO_COLUMNS = "\0match"
+
+
 @dataclass(frozen=True)
 class CheckedClause:
     """The clause over a known table: every name found, every type known."""

@@ -16,6 +16,7 @@ from ensue.language import ast
 from ensue.logic.types import Typing
 from ensue.row_patterns import clause_ast as rows
 from ensue.row_patterns.column_names import ColumnNames
+from ensue.row_patterns.match_terms import NO_COLUMNS
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Part:
 
     @classmethod
     def of(cls, names: Iterable[str], columns: Iterable[str], prefix: str = "") -> Part:
-        return cls(frozenset(n.upper() for n in names), ColumnNames(columns), prefix)
+        return cls(frozenset(n.upper() for n in names), ColumnNames(c for c in columns if c != NO_COLUMNS), prefix)
 
 
 class OuterScope:

@@ -17,7 +17,7 @@ from ensue.language import ast
 from ensue.row_patterns import clause_ast as rows
 from ensue.row_patterns.from_tables import FromTables, Recognize
 from ensue.row_patterns.grouping import Groups, is_grouped, one_chunk_of
-from ensue.row_patterns.match_terms import OrderKey
+from ensue.row_patterns.match_terms import NO_COLUMNS, OrderKey
 from ensue.row_patterns.ordered_rows import Integers, ranks_of
 from ensue.row_patterns.outer_expressions import OuterScope
 
@@ -66,6 +66,8 @@ class Selecting:
             else:
                 names.append(item.alias or scope.name_of(item.expression))
                 columns.append(scope.value(item.expression))
+        if not columns:
+            return pa.table({NO_COLUMNS: pa.repeat(True, len(scope.table))})
         twice = [name for name, count in Counter(names).items() if count > 1]
         if twice:
             hint = "name one of them otherwise with AS"

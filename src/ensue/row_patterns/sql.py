@@ -18,7 +18,7 @@ from ensue.row_patterns import clause_ast as rows
 from ensue.row_patterns.explaining import explain_clause
 from ensue.row_patterns.from_tables import Recognize
 from ensue.row_patterns.match_finding import Plan
-from ensue.row_patterns.match_terms import CheckedClause
+from ensue.row_patterns.match_terms import NO_COLUMNS, CheckedClause
 from ensue.row_patterns.reference.recognizing import recognize
 from ensue.row_patterns.result_rows import BUDGET, recognize_rows
 from ensue.row_patterns.select_reader import parse_select
@@ -136,7 +136,8 @@ def sql(
     Selecting(written, {n: _empty(t) for n, t in given.items()}, evaluate).select(select)
     used = _used(select)
     read = {name: _read(table, used) for name, table in given.items()}
-    return SqlRows(Selecting(written, read, evaluate).select(select))
+    found = Selecting(written, read, evaluate).select(select)
+    return SqlRows(found.select([c for c in found.column_names if c != NO_COLUMNS]))
 
 
 def explain_sql(text: str | bytes, tables: Mapping[str, Any] | None = None, **named: Any) -> str:

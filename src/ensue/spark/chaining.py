@@ -44,7 +44,7 @@ def with_event_time(result: T.StructType, *, told_later: bool) -> T.StructType:
 
 
 def is_told_later(field: T.StructField) -> bool:
-    """Whether this is the end of matches that are reported only when a deadline has passed."""
+    """Whether this is the end of matches that are reported later: when a deadline has passed, or a window is closed."""
     return _TOLD_LATER in field.metadata
 
 

@@ -141,9 +141,9 @@ def check_stream(events: EventFrame) -> None:
         raise DataError(f"on a stream the time column must be a timestamp; '{events.time}' is of type {found}")
     if is_told_later(field):
         raise DataError(
-            f"'{events.time}' is the end of matches that are reported later, when their deadline has passed: on a "
-            "stream it cannot be the time column of another query. Write the matches to a table, and read that as a "
-            "stream"
+            f"'{events.time}' is the end of matches that are reported later, when a deadline has passed or a window is "
+            "closed: on a stream it cannot be the time column of another query. Write the matches to a table, and read "
+            "that as a stream"
         )
     if has_second_watermark(field):
         raise DataError(

@@ -23,7 +23,7 @@ from ensue.engines.item_lookback import ItemLookBack
 from ensue.errors import DataError, EngineError
 from ensue.language import ast
 from ensue.logic.check import check
-from ensue.logic.classify import deadline_of
+from ensue.logic.classify import is_told_later_than_end
 from ensue.logic.outputs import attributes_used
 from ensue.logic.rows_of_stream import check_rows_of_stream
 from ensue.logic.wall_clock import reads_wall_clock
@@ -103,7 +103,7 @@ def run(
     if closed and job.events.streaming:
         raise EngineError(
             "closed=True says that no event follows, and a stream goes on: leave it out. What waits for a deadline is "
-            "told when time has passed it"
+            "told when time has passed it, and a window when an event closes it"
         )
     recipe = replace(job.recipe, memory=memory_of_tasks(job.events.frame.sparkSession, memory), closed=closed)
     if not job.events.streaming:
@@ -197,7 +197,7 @@ class Job:
         schema = spark_schema(rows.schema)
         if not self.events.streaming:
             return schema
-        return with_event_time(schema, told_later=deadline_of(self.choice.checked.query.pattern) is not None)
+        return with_event_time(schema, told_later=is_told_later_than_end(self.choice.checked.query))
 
     @cached_property
     def recipe(self) -> Recipe:
@@ -321,10 +321,12 @@ def _by_tasks(events: EventFrame, choice: Choice, layout: Layout, mode: Mode, lo
 def _pushed_down(choice: Choice, frames: EventFrame) -> Plan | None:
     """The plan whose conditions the JVM may evaluate; None where all events matter.
 
-    With a deadline each one advances time, and EXPECT speaks of all events of a stream.
+    With a deadline each one advances time, any one may close a window, and EXPECT speaks of all events of a stream.
     """
     watched = frames.streaming and choice.watching is not None
-    return None if choice.plan is None or choice.plan.absence is not None or watched else choice.plan
+    if choice.plan is None or choice.plan.absence is not None or choice.plan.closing is not None or watched:
+        return None
+    return choice.plan
 
 
 def _travelling(

@@ -106,6 +106,8 @@ def _choice(made: Query, schema: Schema | None, which: str) -> Choice:
         raise EngineError(f"the {which} query {what}: WINDOW w AS (...) alone is compared")
     if tree.consume is not ast.Consume.NONE or tree.selector is not ast.Selector.ALL:
         raise EngineError(f"the {which} query chooses among its windows: leave out CONSUME BY, NEXT, LAST and MAX")
+    if any(ast.find(core, ast.Until)):
+        raise EngineError(f"the windows of the {which} query are closed by what follows them: leave out UNTIL")
     choice = choose(check(replace(tree, limit=None, order=()), made.text, schema))
     plan = choice.plan
     if plan is None or plan.automaton.registers or plan.related or plan.window != Window():

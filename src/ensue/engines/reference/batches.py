@@ -35,6 +35,7 @@ class ReferenceEngine:
         self._progress = progress
         self._budget = budget or Budget()
         self._deadline = deadline_of(checked.query.pattern)
+        self._waits = any(ast.find(checked.query.pattern, ast.Until))
         self._wait = 0 if self._deadline is None else Window(time=self._deadline.high).ticks(tick)
         window = peel_windows(checked.query.pattern)[1].ticks(tick)
         times = (time_before(checked.query.pattern, tick), window, self._wait)
@@ -66,7 +67,8 @@ class ReferenceEngine:
         self._events = events if self._events is None else joined(self._events, events)
         if self._deadline is None:
             found = evaluate(self._checked, self._events, self._progress, budget=self._budget, cut=False)
-            found = found.in_order(np.flatnonzero(found.end >= before)).shifted(self._first)
+            new = self._new(found, before) if self._waits else found.end >= before
+            found = found.in_order(np.flatnonzero(new)).shifted(self._first)
         else:
             found = self._due(int(events.times[-1]), self._deadline) if len(events) else ComplexEvents.of(())
         if len(events):
@@ -86,10 +88,16 @@ class ReferenceEngine:
         """What is known once nothing follows, and was not before."""
         if self._events is None or not len(self._events):
             return ComplexEvents.of(())
-        before = set(evaluate(self._checked, self._events, passed=self._passed, budget=self._budget, cut=False).each())
         found = evaluate(self._checked, self._events, closed=True, budget=self._budget, cut=False)
-        new = np.array([c not in before for c in found.each()], dtype=np.bool_)
-        return found.in_order(np.flatnonzero(new)).shifted(self._first)
+        return found.in_order(np.flatnonzero(self._new(found, self.open))).shifted(self._first)
+
+    def _new(self, found: ComplexEvents, seen: int) -> npt.NDArray[np.bool_]:
+        """Which of these were not known when so many of the kept events had come."""
+        if not seen or self._events is None:
+            return np.ones(len(found), dtype=np.bool_)
+        then = evaluate(self._checked, self._events.slice(0, seen), passed=self._passed, budget=self._budget, cut=False)
+        before = set(then.each())
+        return np.array([c not in before for c in found.each()], dtype=np.bool_)
 
     def _due(self, time: int, deadline: ast.Interval) -> ComplexEvents:
         """The matches whose deadline has passed by this time and had not before."""

@@ -87,6 +87,7 @@ _SOME_OF_BODY = (
     ast.Optional,
     ast.Unless,
     ast.NotAfter,
+    ast.Until,
     ast.Select,
     ast.Iteration,
 )
@@ -137,6 +138,8 @@ class Patterns:
                 return self._span(p, env)
             case ast.After():
                 return self._after(p, env)
+            case ast.Until():
+                return self._until(p, env)
             case FromTo():
                 return self._from_to(p)
             case ast.Filter():
@@ -204,6 +207,14 @@ class Patterns:
         if p.past is None or nullable(p.past):
             over.add(-1)
         return (c for c in self.of(p.body, env) if rank[c.start] - 1 in over)
+
+    def _until(self, p: ast.Until, env: Environment) -> Iterator[ComplexEvent]:
+        """What closes it starts directly behind it; the end of a closed stream is behind the last event."""
+        rank = self.events.rank
+        closed = set() if p.closing is None else {rank[d.start] for d in self.of(p.closing, env)}
+        if p.or_end and self.events.closed:
+            closed.add(len(self.positions))
+        return (c for c in self.of(p.body, env) if rank[c.end] + 1 in closed)
 
     def _from_to(self, p: FromTo) -> Iterator[ComplexEvent]:
         """The pairs of positions for which the formula holds."""

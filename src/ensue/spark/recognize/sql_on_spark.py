@@ -20,6 +20,7 @@ from ensue.row_patterns import clause_ast as rows
 from ensue.row_patterns.check_clause import COMPUTED
 from ensue.row_patterns.clause_reader import ClauseReader
 from ensue.row_patterns.from_tables import is_column
+from ensue.row_patterns.match_terms import NO_COLUMNS
 from ensue.spark.plain_columns import OWN, quoted
 from ensue.spark.recognize.clause_job import ClauseJob, SparkOptions, prepare
 from ensue.spark.recognize.clauses_in_text import ClauseInText, first_clause, name_of_table
@@ -64,7 +65,7 @@ class _Running:
             job = self._job(rest, found)
             name = f"{OWN}rows_{len(self.jobs)}"
             self.jobs.append(job)
-            self.frames[name] = job.run()
+            self.frames[name] = job.run().drop(NO_COLUMNS)
             begin, end = found.table[0], found.clause[1]
             rest = rest[:begin] + f" {name} ".ljust(end - begin) + rest[end:]
         if not self.jobs:

@@ -1,0 +1,54 @@
+"""Windows that wait for what closes them: on Spark they are the reference's, batch and stream, whatever the batches."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+from amounts import shares
+from sparkling import Case, case_of, differences, on_a_clock, run_as_stream, run_in_batch
+from window_expressions import random_closed_windows, random_rows, table_of
+
+import ensue
+
+#: So many cases share a job, or a stream.
+IN_A_JOB, IN_A_STREAM = 30, 8
+
+
+def random_case(seed: int) -> Case:
+    """Random windows with UNTIL; those of Spark's rows that have no number in JSON are left out."""
+    rng = Random(f"spark until {seed}")
+    windows = random_closed_windows(rng)
+    rows = [{**row, "f": rng.choice([None, 0.1, -0.1, 1e16, 3.5])} for row in random_rows(rng, rng.choice([8, 16]))]
+    return case_of(f"until {seed}", windows.text, table_of(rows), unit="s")
+
+
+@pytest.mark.parametrize("seeds", shares(60, each=IN_A_JOB))
+def test_random_windows_in_batch(spark: Any, seeds: range) -> None:
+    cases = [random_case(seed) for seed in seeds]
+    assert sum(bool(c.expected) for c in cases) >= len(cases) // 5
+    assert differences(cases, run_in_batch(spark, cases)) == []
+
+
+@pytest.mark.parametrize("seeds", shares(8, each=IN_A_STREAM, first=500))
+def test_random_windows_as_a_stream(spark: Any, tmp_path: Any, seeds: range) -> None:
+    cases = [on_a_clock(random_case(seed)) for seed in seeds]
+    assert any(c.expected for c in cases)
+    spark.conf.set("spark.sql.shuffle.partitions", "1")
+    try:
+        found = run_as_stream(spark, cases, tmp_path, Random("until"), files=3)
+    finally:
+        spark.conf.set("spark.sql.shuffle.partitions", "2")
+    assert differences(cases, found) == []
+
+
+def test_end_of_a_closed_frame(spark: Any) -> None:
+    """By hand: the last window of each key is closed by END, and only if it is said that nothing follows."""
+    rows = [(0, "A", 1), (1, "A", 2), (2, "B", 1), (3, "A", 1), (4, "C", 2), (5, "A", 2)]
+    frame = spark.createDataFrame(rows, "time long, type string, k int")
+    text = "SELECT count(w) AS n FROM S WINDOW w AS (IS A:+ UNTIL (B OR END)) PARTITION BY k"
+    query = ensue.query(text)
+    ends = {closed: query.run(frame, unit="s", closed=closed).collect() for closed in (False, True)}
+    assert sorted((r.k, r.end_time) for r in ends[False]) == [(1, 0)]
+    assert sorted((r.k, r.end_time) for r in ends[True]) == [(1, 0), (1, 3), (2, 5)]
