@@ -96,6 +96,7 @@ class ChangingOptions(SparkOptions, total=False):
     id: str | Sequence[str] | None
     changes: str | None
     delays: Mapping[str, str] | None
+    promises: str | None
 
 
 class Query:
@@ -224,6 +225,7 @@ class Query:
         id: str | Sequence[str] | None = None,
         changes: str | None = None,
         delays: Mapping[str, str] | None = None,
+        promises: str | None = None,
     ) -> Matches | DataFrame:
         """Returns every complex event of the query over the events.
 
@@ -236,13 +238,11 @@ class Query:
         `engine`: "automaton" or "reference"; "auto" uses the automaton engine if it can evaluate the query, and
         otherwise the reference. `memory`, such as "512 MB": the memory that the query may take, without its events; by
         default a part of all memory. A query that needs more raises an EngineError that says what is large.
-        `progress` is called with the work done so far and the total. `closed` says that nothing follows these events:
-        then matches that wait for a deadline are reported, too.
+        `progress` is called with the work done and the total. With `closed`, what waits for a deadline is told too.
 
-        A Spark DataFrame gives a lazy DataFrame of matches, streaming if the events are. Then `unbounded` allows a
-        query without a window, whose state grows for ever; `alone` says that no other watermark is in it, so events
-        need not wait for the next micro-batch; `buckets` are the values in the state store; `name` is the prefix of the
-        metrics. With `disorder="revise"`, a stream tells matches at once and corrects them: see `live`.
+        A Spark DataFrame gives a lazy DataFrame of matches, streaming if the events are. `unbounded` allows a query
+        without a window; with `alone`, the stream has no other watermark; `buckets` are the values in the state store;
+        `name` is that of the metrics. With `disorder="revise"`, matches are told at once and corrected: see `live`.
 
         >>> events = [{"time": 1, "type": "A", "v": 7}, {"time": 4, "type": "B", "v": 9}]
         >>> query("SELECT x.v, y.v FROM S WHERE A AS x ; B AS y WITHIN 5 s").run(events, unit="s")
@@ -252,7 +252,8 @@ class Query:
         1 match
         """
         spark = _given({"unbounded": unbounded or None, "alone": alone or None, "buckets": buckets, "name": name})
-        spark |= _given({"disorder": disorder, "slack": slack, "id": id, "changes": changes, "delays": delays})
+        changing = {"disorder": disorder, "slack": slack, "id": id, "changes": changes, "delays": delays}
+        spark |= _given({**changing, "promises": promises})
         reading: Any = {"time": time, "type": type, "unit": unit, "tiebreak": tiebreak}
         if is_spark(events):
             from ensue.spark.run import OfStream, run
@@ -261,8 +262,8 @@ class Query:
             how: Any = {"memory": memory, "closed": closed, "of_stream": OfStream(**_of_stream(spark, reading))}
             return run(self.ast, self.text, events, **how, **reading)
         _check_local(engine, events, spark)
-        options = pipeline.RunOptions(engine, memory, progress, closed)
-        return pipeline.run(self.ast, self.text, events, options, reading=reading)
+        how = pipeline.RunOptions(engine, memory, progress, closed)
+        return pipeline.run(self.ast, self.text, events, how, reading=reading)
 
     @overload
     def detect(self, events: SparkFrame | Mapping[str, SparkFrame], **options: Unpack[SparkOptions]) -> DataFrame: ...
@@ -420,7 +421,7 @@ def _given(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 #: The options of streams whose events, or whose matches, may change.
-_CHANGING = ("disorder", "slack", "id", "changes", "delays")
+_CHANGING = ("disorder", "slack", "id", "changes", "delays", "promises")
 
 
 def _of_stream(given: Mapping[str, Any], reading: Mapping[str, Any]) -> dict[str, Any]:
@@ -517,6 +518,7 @@ def run(
     id: str | Sequence[str] | None = None,
     changes: str | None = None,
     delays: Mapping[str, str] | None = None,
+    promises: str | None = None,
     queries: SparkFrame | None = None,
     keys: str | Sequence[str] | None = None,
 ) -> DataFrame:
@@ -541,7 +543,8 @@ def run(
 
     reading: Any = {"time": time, "type": type, "unit": unit, "tiebreak": tiebreak}
     spark = _given({"unbounded": unbounded or None, "buckets": buckets, "name": name})
-    spark |= _given({"disorder": disorder, "slack": slack, "id": id, "changes": changes, "delays": delays})
+    changing = {"disorder": disorder, "slack": slack, "id": id, "changes": changes, "delays": delays}
+    spark |= _given({**changing, "promises": promises})
     how: Any = {"memory": memory, "of_stream": OfStream(**_of_stream(spark, reading)), **reading}
     frames: Any = events
     coming: Any = ComeAndGo(queries, (keys,) if isinstance(keys, str) else keys and tuple(keys))  # type: ignore[arg-type]

@@ -31,6 +31,12 @@ class LiveOptions:
     memory: str | int | None = None
     keep: str | None = None
     delays: Mapping[str, str] = field(default_factory=dict)
+    promises: str | None = None  # on Spark, the column of rows that promise something
+
+    @property
+    def about_rows(self) -> frozenset[str]:
+        """The columns that are not those of events, but say what a row is."""
+        return frozenset(c for c in (self.changes, self.promises) if c is not None)
 
     def check(self) -> None:
         """Refuses what can be refused before any event is there."""

@@ -6,7 +6,7 @@ This is what embedded streams and the buckets of Spark share.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from ensue.corrections.promises import Promises
 from ensue.corrections.revision import MatchChanges, Revision
@@ -62,6 +62,7 @@ class Step:
     passed_before: int = NO_TIME
     passed_after: int = NO_TIME
     promise: tuple[str, int] | None = None  # no event of this type comes any more up to this time
+    promised_after: Mapping[str, int] = field(default_factory=dict)  # the same of more types, behind these rows
 
 
 class LiveStream:
@@ -110,6 +111,8 @@ class LiveStream:
         if step.arrivals is not None:
             promises, arrivals, broken = promises.admitting(step.arrivals, now.watermark, types)
             now, changed = now.refusing(broken).taking(arrivals)
+        for type_, time in step.promised_after.items():
+            promises = promises.promising(type_, time)
         now = now.advanced(promises.settled(self._watermark_after(now, step.passed_after), types))
         told = max(self._told, self._tip(now))
         changes, followers = {}, self._followers.values()

@@ -65,6 +65,7 @@ _ADVICE = {
     "tie-break": "name it with tiebreak=...",
     "id": "name the columns that identify an event with id='...'",
     "change": "name the column that says what a row does with changes='...'",
+    "promise": "name the column of rows that promise something with promises='...'",
 }
 
 

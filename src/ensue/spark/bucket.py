@@ -43,6 +43,12 @@ class MicroBatch(NamedTuple):
     final_after: int | None = None
     behind_operator: bool = False
     control: Control | None = None  # comes before the events
+    promised: pa.Table | None = None  # holds after the events: no event of the type comes any more before the time
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing new but the watermark."""
+        return self.events is None and self.control is None and self.promised is None
 
 
 class Told(NamedTuple):

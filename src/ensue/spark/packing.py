@@ -8,18 +8,20 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from enum import Enum
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ensue.data.arrow_bytes import table_bytes, table_of
 from ensue.data.events import as_integers
 from ensue.spark.bucket_count import BucketCount
 from ensue.spark.crossing import restored
 from ensue.spark.layout import Slices
-from ensue.spark.recipe import HASH, SLICE, TIME
+from ensue.spark.recipe import HASH, PROMISE, SLICE, TIME
 
 Buckets = npt.NDArray[np.int64]
 Batches = Iterator[pa.RecordBatch]
@@ -96,7 +98,7 @@ class Packer:
     """`mapInArrow` function: packs rows into blobs. An event near the end of a slice also goes into the next one.
 
     With `of_stream`, one task also sends a row without a blob to each bucket, which tells of itself, and to the one
-    that knows what the checkpoint is for.
+    that knows what the checkpoint is for. A row that promises something goes to all buckets.
     """
 
     buckets: BucketCount
@@ -112,6 +114,12 @@ class Packer:
         if self.of_stream and task == 0:
             yield _batch_of([_Blob(key, place, None) for key in (IDENTITY, *map(bucket_key, range(buckets_in_all)))])
         for table in gathered(batches):
+            if PROMISE in table.column_names:
+                promised = table.column(PROMISE).is_valid()
+                said = table.select([TIME, PROMISE]).filter(promised)
+                table = table.filter(pc.invert(promised)).drop_columns([PROMISE])
+                if len(said):
+                    yield from _to_all(said, Sent.PROMISES.place + place, buckets_in_all)
             yield from _in_batches(self._blobs(table, place, buckets_in_all))
             place += 1
 
@@ -153,21 +161,36 @@ class ControlPacker:
         from pyspark import TaskContext
 
         context = TaskContext.get()
-        place = _CONTROL + ((context.partitionId() if context else 0) << 32)
+        place = Sent.CONTROL.place + ((context.partitionId() if context else 0) << 32)
         for table in gathered(batches):
-            rows = table_bytes(table)
-            yield _batch_of([_Blob(IDENTITY, place, None)])
-            yield from _in_batches(_Blob(bucket_key(n), place, rows) for n in range(self.buckets.in_task()))
+            yield from _to_all(table, place, self.buckets.in_task())
             place += 1
 
 
-def is_control(place: int) -> bool:
-    """Whether what is at this place are rows that control the stream, not events."""
-    return place < 0
+class Sent(Enum):
+    """What the rows of a blob are: its place tells. All but events go to every bucket."""
+
+    CONTROL = -2
+    PROMISES = -1
+    EVENTS = 0
+
+    @property
+    def place(self) -> int:
+        """The first place of such blobs."""
+        return int(self.value) << 61
+
+    @classmethod
+    def of(cls, place: int) -> Sent:
+        return cls(place >> 61)
 
 
-#: Where the rows that control a stream are: before all events.
-_CONTROL = -(1 << 62)
+def _to_all(rows: pa.Table, place: int, buckets: int) -> Batches:
+    """The rows as a blob for each bucket; one that checks the checkpoint comes along."""
+    yield _batch_of([_Blob(IDENTITY, place, None)])
+    blob = table_bytes(rows)
+    yield from _in_batches(_Blob(bucket_key(n), place, blob) for n in range(buckets))
+
+
 _WORD = (1 << 32) - 1
 
 

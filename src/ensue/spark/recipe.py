@@ -24,6 +24,8 @@ from ensue.spark.type_mapping import in_zone
 
 # The travelling columns besides the user's own.
 TIME, TYPE, WORD, TIE, HASH = "__ensue_time", "__ensue_type", "__ensue_word", "__ensue_tie", "__ensue_hash"
+#: The column of a row that is no event, but promises that none of a type comes any more before its time.
+PROMISE = "__ensue_promise"
 #: The column that holds an event's slice; it never leaves Python.
 SLICE = "\0slice"
 

@@ -18,11 +18,12 @@ from ensue.corrections.watch import Watch
 from ensue.data.budget import Budget, Large
 from ensue.data.change_words import signs_of
 from ensue.data.envelope import Parts, prefixed, sealed, unprefixed
+from ensue.data.events import as_integers
 from ensue.logic.types_read import types_read
 from ensue.results.changes import CHANGE, DELETE, INSERT
 from ensue.results.running_query import RunningQuery
 from ensue.spark.bucket import KIND, MicroBatch, Told, opened, passed_by, time_to_wake, timed
-from ensue.spark.recipe import Recipe
+from ensue.spark.recipe import PROMISE, TIME, Recipe
 
 #: The column that travels with what a row does to an event.
 DOES = "__ensue_change"
@@ -40,6 +41,7 @@ class Disorder:
     tiebreak: str | None = None
     delays: tuple[tuple[str, int], ...] = ()  # how late events of a type come at most, in steps of the events' times
     controlled: bool = False  # whether queries come and go
+    promises: bool = False  # whether rows promise that no event of a type comes any more
 
     @property
     def counts(self) -> tuple[str, ...]:
@@ -49,7 +51,7 @@ class Disorder:
 
     def __str__(self) -> str:
         waits = "waits" if self.slack is None else f"slack {self.slack}"
-        come = ", queries come and go" if self.controlled else ""
+        come = (", queries come and go" if self.controlled else "") + (", promises" if self.promises else "")
         return f"{waits}, id {self.id}, changes {self.changes}, tie-break {self.tiebreak}, delays {self.delays}{come}"
 
 
@@ -104,7 +106,8 @@ class RevisedBucket:
             budget.check(Large.TASK, 2 * size, len(now) + len(arrivals))
         passed = passed_by(batch.watermark)
         # Rows that another operator releases as the watermark passes them are not late.
-        step = Step(arrivals, NO_TIME if batch.behind_operator else passed, passed)
+        before_rows = NO_TIME if batch.behind_operator else passed
+        step = Step(arrivals, before_rows, passed, promised_after=_promised(batch.promised))
         rows = self._rows(self._stream.step(step))
         refused = self._stream.unsettled.refused
         inserted, deleted = (0, 0) if rows is None else _counts(rows)
@@ -168,6 +171,18 @@ class RevisedBucket:
     def _restore(self, parts: Parts) -> None:
         self.timer = parts["timer"]
         self._stream.load(unprefixed("stream", parts))
+
+
+def _promised(said: pa.Table | None) -> dict[str, int]:
+    """For each type the time up to which no event of it comes any more: each row speaks of what is before its time."""
+    found: dict[str, int] = {}
+    if said is not None:
+        said, _ = timed(said)
+        for type_, before in zip(
+            said.column(PROMISE).to_pylist(), as_integers(said.column(TIME)).tolist(), strict=True
+        ):
+            found[type_] = max(before - 1, found.get(type_, before - 1))
+    return found
 
 
 def _counts(rows: pa.Table) -> tuple[int, int]:

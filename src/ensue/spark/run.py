@@ -46,7 +46,7 @@ from ensue.spark.plain_scan import LeftToSpark
 from ensue.spark.prerequisites import prepare_session
 from ensue.spark.pushdown import Pushdown, nothing_pushed_down, push_down
 from ensue.spark.read_by_tasks import ReadByTasks, read_by_tasks
-from ensue.spark.recipe import HASH, TIE, TIME, TYPE, WORD, Recipe, travelling_name
+from ensue.spark.recipe import HASH, PROMISE, TIE, TIME, TYPE, WORD, Recipe, travelling_name
 from ensue.spark.revised_bucket import DOES, Disorder
 from ensue.spark.row_sorting import sorted_rows, with_sorting_columns
 from ensue.spark.session_zone import session_zone
@@ -109,7 +109,8 @@ def run(
     if not job.events.streaming:
         if changing is not None:
             raise EngineError(
-                "disorder=, slack=, id= and changes= are for streams: the events of a finite DataFrame are all there"
+                "disorder=, slack=, id=, changes=, delays= and promises= are for streams: the events of a finite "
+                "DataFrame are all there"
             )
         return sorted_rows(_rows_of_batch(job, recipe), job.choice.checked)
     check_rows_of_stream(query, text, revised=job.revised)
@@ -178,7 +179,8 @@ class Job:
             return None
         slack = (options.ticks("slack", self.events.tick) or 0) if self.revised else None
         delays = tuple(sorted(options.delays_in_ticks(self.events.tick).items()))
-        return Disorder(slack, options.id, options.changes is not None, self.events.tiebreak, delays)
+        said = {"changes": options.changes is not None, "promises": options.promises is not None}
+        return Disorder(slack, options.id, tiebreak=self.events.tiebreak, delays=delays, **said)
 
     @cached_property
     def result(self) -> T.StructType:
@@ -232,7 +234,9 @@ class Job:
         if relevant is not None:
             # The condition uses the time even if the column cannot be NULL: Spark would move a condition that does not
             # use it below the watermark, but all events must advance the watermark.
-            frame = frame.filter(relevant | (F.coalesce(F.unix_micros(time), F.lit(_NO_TIME)) == F.lit(_NO_TIME)))
+            relevant = relevant | (F.coalesce(F.unix_micros(time), F.lit(_NO_TIME)) == F.lit(_NO_TIME))
+            promises = None if self.changing is None else self.changing.promises
+            frame = frame.filter(relevant if promises is None else relevant | F.col(quoted(promises)).isNotNull())
         return frame.select(*self._columns(time))
 
     def _time_or_error(self) -> Column:
@@ -257,6 +261,8 @@ class Job:
             columns.append(down.word.alias(WORD))
         if self.changing is not None and self.changing.changes is not None:
             columns.append(F.col(quoted(self.changing.changes)).alias(DOES))
+        if self.changing is not None and self.changing.promises is not None:
+            columns.append(F.col(quoted(self.changing.promises)).cast("string").alias(PROMISE))
         if down.needs_type or down is NOTHING or self.changing is not None:
             columns.append(self.events.type_column.alias(TYPE))
         if self.events.tiebreak is not None:
@@ -284,7 +290,7 @@ def prepare(
     matches = mode is Mode.ENUMERATE  # what shows whole events needs all columns
     used = attributes_used(query) if matches else None
     if changing is not None and used is not None:
-        used = used.union(changing.id or (), filter(None, [changing.changes]))
+        used = used.union(changing.id or (), changing.about_rows)
     frames = read_frames(events, query.streams, used, **reading)
     if frames.streaming:
         check_stream(frames)
@@ -333,11 +339,12 @@ def _travelling(
     choice: Choice, pushdown: Pushdown, events: EventFrame, mode: Mode, changing: LiveOptions | None
 ) -> list[str]:
     """The user's columns that Python needs."""
-    not_sent = None
+    not_sent = frozenset[str]()
     if changing is not None:  # all that the query uses of an event identifies it
-        not_sent = changing.changes
-        for name in (*(changing.id or ()), *filter(None, [not_sent])):
-            check_column(events.attributes, name, "change" if name == not_sent else "id")
+        not_sent = changing.about_rows
+        asked = {"id": changing.id or (), "change": (changing.changes,), "promise": (changing.promises,)}
+        for role, name in ((role, name) for role, names in asked.items() for name in names if name is not None):
+            check_column(events.attributes, name, role)
         used = attributes_used(choice.checked.query)
         used = None if used is None else used.union(changing.id or (), filter(None, [events.tiebreak]))
     elif mode is Mode.UNION:
@@ -348,4 +355,4 @@ def _travelling(
     else:
         used = attributes_used(choice.evaluated.query)
     computed = [k.attribute for k in choice.checked.query.partition if k.expression is not None]
-    return [*(a for a in events.attributes if (used is None or a in used) and a != not_sent), *computed]
+    return [*(a for a in events.attributes if (used is None or a in used) and a not in not_sent), *computed]

@@ -83,8 +83,8 @@ def run_several(
     if not all(f.isStreaming for f in _frames_of(events)):
         if coming.control is not None or of_stream.changing is not None:
             raise EngineError(
-                "queries=, disorder=, slack=, id=, changes= and delays= are for streams: the events of a finite "
-                "DataFrame are all there"
+                "queries=, disorder=, slack=, id=, changes=, delays= and promises= are for streams: the events of a "
+                "finite DataFrame are all there"
             )
         return _of_batch(queries, events, memory, reading)
     for query in queries.values():
@@ -234,9 +234,9 @@ def _prepared(
     whole = controlled or (changing.id is None and (changing.disorder == "revise" or changing.changes is not None))
     used = frozenset(a for job in jobs.values() for a in job.attributes)
     streams = tuple(dict.fromkeys(s for tree, _ in asked.values() for s in tree.streams))
-    needed = used.union(filter(None, [changing.changes])) if not whole else None
+    needed = used.union(changing.about_rows) if not whole else None
     frames = read_frames(events, streams, needed, **reading)
-    attributes = [a for a in frames.attributes if (whole or a in used) and a != changing.changes]
+    attributes = [a for a in frames.attributes if (whole or a in used) and a not in changing.about_rows]
     keys = _shared_keys(jobs, coming.keys, frames.attributes)
     relevant = None if controlled else _relevant([job.pushdown.relevant for job in jobs.values()])
     layout = replace(first.layout, keys=keys, slices=None)
@@ -255,8 +255,10 @@ def _check_control(control: Any, changing: LiveOptions) -> None:
         raise DataError(
             f"queries= has a watermark on '{late[0]}', which would hold that of the events back: leave it out"
         )
-    if changing.delays:
-        raise EngineError("delays= is for queries that are known from the start: with queries=, leave it out")
+    if changing.delays or changing.promises:
+        raise EngineError(
+            "delays= and promises= are for queries that are known from the start: with queries=, leave them out"
+        )
 
 
 def _check_streams(jobs: Mapping[str, Job], first: Job) -> None:

@@ -35,8 +35,8 @@ from ensue.spark.packing import (
     Batches,
     ControlPacker,
     Packer,
+    Sent,
     handed_back,
-    is_control,
     joined_blobs,
 )
 from ensue.spark.queries_bucket import QueriesBucket
@@ -146,11 +146,14 @@ class BucketProcessor(StatefulProcessor):
             self._check_identity()
             return
         came = [(r.place, None if r.rows is None else bytes(r.rows)) for r in rows]
-        events = joined_blobs(blob for blob in came if not is_control(blob[0]))
-        rows_of_control = joined_blobs(blob for blob in came if is_control(blob[0]))
-        control = None if rows_of_control is None else Control(rows_of_control, telling=key[0] == FIRST)
+        told, promised, events = (
+            joined_blobs(blob for blob in came if Sent.of(blob[0]) is sent)
+            for sent in (Sent.CONTROL, Sent.PROMISES, Sent.EVENTS)
+        )
+        control = None if told is None else Control(told, telling=key[0] == FIRST)
         watermark = timerValues.getCurrentWatermarkInMs()
-        yield from self._told(key[0], MicroBatch(events, watermark, self._final_after, self._behind_operator, control))
+        batch = MicroBatch(events, watermark, self._final_after, self._behind_operator, control, promised)
+        yield from self._told(key[0], batch)
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:
         # Timers come after the rows, with the same watermark, so a bucket with rows has already released its events.
@@ -168,10 +171,9 @@ class BucketProcessor(StatefulProcessor):
 
     def _told(self, number: int, batch: MicroBatch) -> Iterator[Row]:
         """What a bucket has to tell in a micro-batch: nothing if it never had an event."""
-        empty = batch.events is None and batch.control is None
-        if empty and not self._state.exists():
+        if batch.empty and not self._state.exists():
             return
-        told = self._idle(number, batch.watermark) if empty else None
+        told = self._idle(number, batch.watermark) if batch.empty else None
         if told is None:
             with self._budget.explaining_memory_errors():
                 told = self._advance(number, batch)
