@@ -53,6 +53,7 @@ bench: java .venv/ready ## speed, as ratios, into bench/results/
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r bench/requirements.lock
 	$(BIN)/python -m bench.run
 	$(BIN)/python -m bench.spark
+	$(BIN)/python -m bench.windows_on_spark
 
 docs: .venv/ready ## the documentation as a site, into site/
 	$(BIN)/mkdocs build --strict --quiet

@@ -55,6 +55,10 @@ STEPS = (
     Step("least gaps in time", "SELECT * FROM S WHERE A ;[>= 2 s] B LIMIT 1"),
     Step("aggregates of windows", f"SELECT sum(w.v) AS s, avg(w.f) AS f FROM S WHERE SPAN(A ; B) AS w {_NEAR}"),
     Step("windows of so many events", "SELECT sum(w.v) AS s FROM S WHERE SPAN(ANY:{3}) AS w PARTITION BY many"),
+    Step(
+        "windows that wait for what closes them",
+        "SELECT max(w.f) AS m FROM S WINDOW w AS (IS A:+ UNTIL B) PARTITION BY many CONSUME BY PARTITION",
+    ),
     Step("late events", "SELECT x.v, y FROM S WHERE A AS x ; B AS y WITHIN 3 s", _LIVE),
     Step("detection", f"SELECT * FROM S WHERE A ; B {_NEAR}", _DETECT),
     Step("what does not fit in memory", "SELECT * FROM S WHERE A ; B ; C", _REFUSED),

@@ -18,12 +18,12 @@ from engines import found_events, plan_of, run_in_pieces
 from without_jit import counted_without_jit
 
 import ensue
-from ensue.automata.formula import Op
 from ensue.automata.register_moves import slow_moves
 from ensue.data.events import read_events
 from ensue.engines import reference
 from ensue.errors import EngineError
 from ensue.logic.check import check
+from ensue.logic.formula import Op
 from ensue.plan import Plan
 
 SMALLEST, GREATEST = -(2**63) + 2, 2**63 - 1  # two less stand for what is missing
@@ -50,6 +50,8 @@ def number(rng: random.Random, depth: int) -> str:
             if rng.random() < 0.8
             else rng.choice(["0", "1", "3", "2.5", str(2**62), "NULL", f"{attribute[0]}.n"])
         )
+    if rng.random() < 0.3:
+        return called(rng, depth - 1)
     kind = rng.choice(["+", "-", "*", "/", "%", "neg", "abs", "floor", "ceil", "sqrt"])
     left = number(rng, depth - 1)
     if kind == "neg":
@@ -59,10 +61,30 @@ def number(rng: random.Random, depth: int) -> str:
     return f"({left} {kind} {number(rng, depth - 1)})"
 
 
+def called(rng: random.Random, depth: int) -> str:
+    """A function of numbers, or one that chooses among them."""
+    of_one = [*("exp", "ln", "log10", "sin", "cos", "tan", "asin", "acos", "atan"), *("sign", "radians", "degrees")]
+    of_two = ["power", "atan2", "greatest", "least", "coalesce", "nullif"]
+    a, b, c, d = (number(rng, depth) for _ in range(4))
+    match rng.randrange(5):
+        case 0 | 1:
+            return f"{rng.choice(of_one)}({a})"
+        case 2 | 3:
+            return f"{rng.choice(of_two)}({a}, {b})"
+    chosen = [
+        f"if({a} < {b}, {c}, {d})",
+        f"CASE WHEN {a} = {b} THEN {c} WHEN {b} < {c} THEN {d} END",
+        f"CASE {a} WHEN {b} THEN {c} ELSE {d} END",
+        f"distance({a}, {b}, {c}, {d})",
+        f"coalesce({a}, {b}, {c})",
+    ]
+    return rng.choice(chosen)
+
+
 def compared(rng: random.Random) -> str:
     """A condition without AND, OR and NOT."""
     operator = rng.choice(["=", "<>", "<", "<=", ">", ">="])
-    match rng.randrange(8):
+    match rng.randrange(12):
         case 0:
             return f"x.s {rng.choice(['=', '<>'])} y.s"
         case 1:
@@ -75,7 +97,31 @@ def compared(rng: random.Random) -> str:
             return f"{number(rng, 1)} {rng.choice(['', 'NOT '])}BETWEEN {number(rng, 1)} AND {number(rng, 1)}"
         case 5:
             return f"({number(rng, 2)}) IS {rng.choice(['', 'NOT '])}NULL"
+        case 6:
+            return f"coalesce(x.s, y.s) {rng.choice(['=', '<>'])} if(x.b, x.s, y.s)"
+        case 7 | 8:
+            return near(rng)
     return f"{number(rng, 2)} {operator} {number(rng, 2)}"
+
+
+def near(rng: random.Random) -> str:
+    """A condition in whose order runs are looked up."""
+    a, b = rng.choice([("i", "i"), ("f", "f"), ("j", "f"), ("i", "j"), ("j", "j")])
+    width = rng.choice(["0", "1", "2.5", "y.j", str(2**53)])
+    bands = [
+        f"abs(x.{a} - y.{b}) {rng.choice(['<', '<='])} {width}",
+        f"x.{a} BETWEEN y.{b} - {width} AND y.{b} + {width}",
+        f"x.{a} - y.{b} {rng.choice(['<', '<=', '>', '>='])} {width}",
+        f"sqrt(power(x.{a} - y.{a}, 2) + power(x.{b} - y.{b}, 2)) < {width}",
+        f"(x.{a} - y.{a}) * (x.{a} - y.{a}) + abs(y.{b} - x.{b}) <= {width}",
+        f"2 * x.{a} - y.{b} / 3 = y.{a} + {width}",
+        f"floor(x.{a}) + {width} > y.{b} AND -ceil(x.{a}) > -y.{b} - {width}",
+        f"distance(x.{a}, x.{b}, y.{a}, y.{b}) < {rng.choice(['100000', '1e7', '0'])}",
+        f"x.{rng.choice('tu')} - y.{rng.choice('tu')} BETWEEN -y.d AND y.d",
+        f"(x.{a} = y.{a} OR abs(x.{b} - y.{b}) < {width})",
+        f"NOT (x.{a} > y.{b} + 1 OR x.{a} < y.{b} - 1)",
+    ]
+    return rng.choice(bands)
 
 
 def condition(rng: random.Random, depth: int) -> str:
@@ -107,6 +153,10 @@ def compare(seed: int) -> str:
             "(A AS x : B AS y FILTER {})+",
             "((A AS x ALL B AS y) FILTER {})+",
             "A AS x ; NOT (B AS y FILTER {}) ; ANY AS z",
+            "A AS x ; B AS y FILTER {}",
+            "A AS x ; B AS z ; B AS y FILTER {}",
+            "A AS x ; (B AS y)+ FILTER {}",
+            "A AS x ; A AS z ; (B AS y FILTER {}){{1,2}}",
             "(A AS u ; B AS w FILTER u.s = w.s AND u.f < w.f)+ ; (A AS x ; B AS y FILTER {})+",
         ]
     )
@@ -186,7 +236,7 @@ def test_runs_with_the_same_values_are_one() -> None:
     [
         ("x.s < y.s OR x.i = y.i", "the order of strings"),
         ("x.s || y.s = 'ab'", "string operations of several events"),
-        ("power(x.i, y.i) > 3", "power"),
+        ("round(x.f + y.f, 1) > 3", "round"),
         ("1 h * (y.i - x.i) / 2 > 1 h OR x.i = y.i", "fractions of durations of several events"),
         ("1.5 * (1 h * (y.i - x.i)) > 1 h", "fractions of durations of several events"),
     ],

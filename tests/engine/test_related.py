@@ -86,10 +86,17 @@ PATTERNS = [
     "C AS z ; (A AS x ; NOT (B AS w FILTER {w} <> {x} AND {w} <= {z}) ; ANY AS y)+",
     "((A OR B) AS x FILTER {x} <> LASTOF({x}) OR {x} IS NULL)+",
     "(A AS x ; B AS y FILTER {y} * 2 > LASTOF({y}) + 1 AND {x} <> {y})+",
+    "A AS x ; B AS y ; C AS z FILTER abs({x} - {y}) < 1 AND {z} - {x} >= 1",
+    "A AS x ; (B AS y FILTER abs({x} - {y}) <= 1)+ ; C AS z FILTER {y} BETWEEN {z} - 1 AND {z} + 1",
+    "((A OR B) AS x)+ ; ((B OR C) AS y)+ FILTER abs({x} - {y}) * 2 < 3",
+    "(A AS x)+ ; B AS y FILTER {y} BETWEEN {x} AND {x} + 1",
+    "A AS x ; (B AS y)? ; C AS z FILTER abs({y} - {z}) < 2 AND {x} = {z} + 1 OR {y} < {z} - 1",
+    "(A AS x ALL B AS y) FILTER sqrt({x} * {x} + {y} * {y}) - {x} * 2 < 1",
+    "A AS x ; NOT (B AS w FILTER abs({w} - {x}) <= 1) ; C AS y FILTER {y} - {x} <= 1",
     "C AS z ; ((A OR B) AS x FILTER {x} - LASTOF({x}) > {z} OR LASTOF({x}) IS NULL){{1,3}} ; B AS y",
 ]
 #: What no text can be put into.
-NUMBERS = re.compile(r"[*/%] |[-+] [{1L]|-\{|BETWEEN|abs")
+NUMBERS = re.compile(r"[*/%] |[-+] [{1L]|-\{|BETWEEN|abs|sqrt")
 ITEMS = ["*", "x", "y"]
 VALUES = {
     "v": pa.array([0, 1, 2, 3, None], pa.int64()),
@@ -170,9 +177,16 @@ def test_what_is_decided_before_a_match_is_whole_stays_with_the_reference(text: 
 
 
 def test_explain_says_what_is_judged() -> None:
-    told = ensue.query("SELECT x FROM S WHERE A AS x ; B AS y FILTER x.v <> y.v AND x.v > 1").explain()
-    assert "judged        on whole matches: x.v <> y.v" in told
-    assert "move relations  A AS x ; B AS y FILTER x.v > 1" in told
+    told = ensue.query("SELECT x FROM S WHERE A AS x ; B AS y ; C AS z FILTER x.v + y.v <> z.v AND x.v > 1").explain()
+    assert "judged        on whole matches: x.v + y.v <> z.v" in told
+    assert "move relations  A AS x ; B AS y ; C AS z FILTER x.v > 1" in told
+
+
+def test_explain_says_what_is_looked_up() -> None:
+    told = ensue.query("SELECT x FROM S WHERE A AS x ; B AS y FILTER abs(x.v - y.v) < 1 AND x.w <> y.w").explain()
+    assert "looked up     in the order of x.v or y.v: abs(x.v - y.v) < 1" in told
+    assert "interpreted   for each open partial match: x.w <> y.w" in told
+    assert "time per event logarithmic in the open partial matches" in told
 
 
 def test_explain_says_what_is_remembered() -> None:

@@ -335,9 +335,11 @@ def random_condition(
     def some() -> ast.Expression:
         return random_condition(rng, names, depth - 1, sets=sets, lasts=lasts, rounds=rounds)
 
-    match rng.randrange(9) if depth else 0:
+    match rng.randrange(10) if depth else 0:
         case 0 | 1 | 2 | 3:
             return ast.Binary(rng.choice(COMPARISONS), term(), _operand(rng, term))
+        case 9:
+            return _near(rng, term)
         case 4:
             return ast.Each(rng.choice(names), _bare_condition(rng))
         case 5:
@@ -406,6 +408,22 @@ def _operand(rng: Random, term: Callable[[], ast.Expression]) -> ast.Expression:
         case 4:
             return ast.Binary(rng.choice(("+", "-", "*")), term(), _number(rng))
     return ast.Unary("-", term())
+
+
+def _near(rng: Random, term: Callable[[], ast.Expression]) -> ast.Expression:
+    """Two values that are near each other, or by so much apart."""
+    apart = ast.Binary("-", term(), term())
+    match rng.randrange(4):
+        case 0:
+            return ast.Between(
+                term(), ast.Binary("-", term(), _number(rng)), ast.Binary("+", term(), _number(rng)), False
+            )
+        case 1:
+            return ast.Binary(rng.choice(COMPARISONS), apart, _number(rng))
+        case 2:
+            squares = ast.Binary("+", ast.Binary("*", apart, apart), ast.Call("power", (term(), _number(rng))))
+            return ast.Binary("<=", ast.Call("sqrt", (squares,)), _number(rng))
+    return ast.Binary(rng.choice(("<", "<=")), ast.Call("abs", (apart,)), _number(rng))
 
 
 def _case(rng: Random, term: Callable[[], ast.Expression]) -> ast.Expression:

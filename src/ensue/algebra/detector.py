@@ -9,7 +9,6 @@ from typing import Any
 from ensue.algebra.event_conditions import EventConditions
 from ensue.api import Query
 from ensue.automata.deterministic import Copy, DeterministicAutomaton, Step
-from ensue.automata.registers import Register
 from ensue.columns.key_columns import with_keys
 from ensue.data.events import read_events
 from ensue.data.partitions import substreams_of
@@ -20,6 +19,7 @@ from ensue.language.parser import parse_pattern
 from ensue.language.printer import print_query
 from ensue.logic.check import check
 from ensue.logic.classify import classify
+from ensue.logic.stored_values import Register
 from ensue.plan.detector_automaton import deterministic
 
 

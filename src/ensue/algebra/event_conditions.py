@@ -13,12 +13,13 @@ import numpy as np
 import pyarrow as pa
 
 from ensue.automata.predicates import Guard, Predicate, Test, TypeIs
-from ensue.automata.registers import Check, Condition, Holds, Keep, Register, register_of
+from ensue.automata.registers import Check, Condition, Holds, Keep
 from ensue.columns.evaluation import evaluated, holds
 from ensue.columns.lookback import LookBack, spell_out
 from ensue.columns.raw_arrays import Mask
 from ensue.data.events import EventStream, one_chunk
 from ensue.language import ast
+from ensue.logic.stored_values import Register, register_of
 
 #: The content of an empty register.
 NOTHING = object()

@@ -15,8 +15,9 @@ from functools import cached_property
 
 from ensue.automata.model import Marks
 from ensue.automata.predicates import Guard
-from ensue.automata.registers import Condition, Register, Store
+from ensue.automata.registers import Condition, Store
 from ensue.language import ast
+from ensue.logic.stored_values import Register
 
 #: The required results of some register checks; False also stands for a result that is unknown because of a NULL.
 Outcomes = frozenset[tuple[Condition, bool]]

@@ -20,7 +20,6 @@ from ensue.automata.registers import (
     Clear,
     Holds,
     Keep,
-    Register,
     Since,
     Store,
     conditions_of,
@@ -28,6 +27,7 @@ from ensue.automata.registers import (
     writes_of,
 )
 from ensue.language import ast
+from ensue.logic.stored_values import Register
 
 Registers = frozenset[Register]
 _NONE: Registers = frozenset()

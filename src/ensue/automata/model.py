@@ -15,7 +15,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 from ensue.automata.predicates import Guard
-from ensue.automata.registers import NO_ACTIONS, Action, Actions, Register
+from ensue.automata.registers import NO_ACTIONS, Action, Actions
+from ensue.logic.stored_values import Register
 
 Marks = frozenset[str]
 NO_MARKS: Marks = frozenset()

@@ -6,7 +6,7 @@ checked for equality come first in that order, so that the runs that pass are ne
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -16,16 +16,20 @@ from ensue.automata.registers import (
     Actions,
     Check,
     Comparison,
+    Holds,
     Keep,
-    Register,
+    Narrowed,
     Since,
     Store,
     comparisons_of,
     formulas_of,
     writes_of,
 )
+from ensue.logic.stored_values import Register
 
 _NONE: Registers = frozenset()
+#: For each condition over registers those by whose order the runs that may pass are found.
+Narrowings = Mapping[Holds, Sequence[Narrowed]]
 
 
 class MoveKind(IntEnum):
@@ -51,22 +55,20 @@ class RunHandling:
 class RegisterMoves:
     """Decides for moves between sets of states how they handle runs."""
 
-    def __init__(self, automaton: Automaton, actions: Sequence[Actions]) -> None:
+    def __init__(self, automaton: Automaton, actions: Sequence[Actions], narrowings: Narrowings | None = None) -> None:
         self._memory = register_liveness(automaton)
         self._asked = {r: longest_time_checked(automaton, r) for r in sorted(automaton.registers)}
-        equal = {c.register for a in actions for c in comparisons_of(a) if _is_equality(c)}
-        self._adding = {w.register for a in actions for w in _adding_up(a)}
-        #: All registers, in the order of the trees' keys. Those that add up come last: no check bounds them.
-        self.registers: list[Register] = sorted(
-            automaton.registers, key=lambda r: (r in self._adding, r not in equal, len(r), r)
-        )
+        self._adding = {w.register for a in actions for w in adding_up(a)}
+        self.narrowings = narrowings or {}
+        #: All registers, in the order of the trees' keys.
+        self.registers: list[Register] = registers_in_order(automaton, actions, self.narrowings)
 
     def handling_of(
         self, source: frozenset[int], target: frozenset[int], actions: Actions, *, marks: bool
     ) -> RunHandling:
         """How a move handles its runs. An empty source means runs that start, an empty target runs that end."""
         had, live = self._live(source), self._live(target)
-        comparisons = comparisons_of(actions)
+        comparisons = self.comparisons_of(actions)
         replaced = {w.register for w in writes_of(actions) if not isinstance(w, Store) or w.keep is Keep.NEW}
         bound = self._bound(comparisons, had, self._stored(source))
         if not marks and not actions and live == had and target:
@@ -78,6 +80,10 @@ class RegisterMoves:
             settled = all(c.register in decided for c in comparisons) and not formulas_of(actions)
             kind = MoveKind.UNION if settled else MoveKind.SIFT
         return RunHandling(kind, bound, live, self._lost(target, live))
+
+    def comparisons_of(self, actions: Actions) -> list[Comparison | Narrowed]:
+        """The checks of one register each, with those that follow from conditions over several."""
+        return [*comparisons_of(actions), *(n for f in formulas_of(actions) for n in self.narrowings.get(f, ()))]
 
     def merges(self, automaton: Automaton) -> bool:
         """Whether a transition by itself, without others that move along, moves runs with their register contents."""
@@ -105,7 +111,7 @@ class RegisterMoves:
         values of several runs may become equal, so no register that is carried over may come after one of those.
         Of what adds up, counts alone keep the order.
         """
-        if any(w.keep is not Keep.COUNT for w in _adding_up(actions)):
+        if any(w.keep is not Keep.COUNT for w in adding_up(actions)):
             return False
         compared = {w.register for w in writes_of(actions) if isinstance(w, Store) and w.keep is not Keep.NEW}
         last = False
@@ -116,7 +122,7 @@ class RegisterMoves:
             last |= (register in had and not carried) or register in compared
         return True
 
-    def _bound(self, comparisons: list[Comparison], had: Registers, stored: Registers) -> int:
+    def _bound(self, comparisons: list[Comparison | Narrowed], had: Registers, stored: Registers) -> int:
         """The number of leading registers by which the runs that pass are next to each other."""
         for n, register in enumerate(self.registers):
             if register not in had:
@@ -136,22 +142,37 @@ class RegisterMoves:
         return _NONE.union(*(self._memory.stored.get(s, _NONE) for s in states))
 
 
-def _adding_up(actions: Actions) -> list[Store]:
+def registers_in_order(automaton: Automaton, actions: Sequence[Actions], narrowings: Narrowings) -> list[Register]:
+    """All registers: first those that are compared for equality, then those in whose order runs are looked up.
+
+    Those that add up come last: no check bounds them.
+    """
+    adding = {w.register for a in actions for w in adding_up(a)}
+    equal = {c.register for a in actions for c in comparisons_of(a) if _is_equality(c)}
+    near = {n.register for found in narrowings.values() for n in found if n.two_sided}
+    return sorted(automaton.registers, key=lambda r: (r in adding, r not in equal, r not in near, len(r), r))
+
+
+def adding_up(actions: Actions) -> list[Store]:
+    """The stores that add a value to what is stored."""
     return [w for w in writes_of(actions) if isinstance(w, Store) and w.keep.adds_up]
 
 
-def _is_equality(c: Comparison) -> bool:
+def _is_equality(c: Comparison | Narrowed) -> bool:
     return isinstance(c, Check) and c.operator == "="
 
 
-def slow_moves(automaton: Automaton) -> list[str]:
+def slow_moves(automaton: Automaton, narrowings: Narrowings | None = None) -> list[str]:
     """The transitions that handle many runs one by one, as text: there the time for an event is not logarithmic."""
-    moves = RegisterMoves(automaton, [t.actions for t in automaton.transitions])
+    moves = RegisterMoves(automaton, [t.actions for t in automaton.transitions], narrowings)
     found: dict[str, None] = {}
     for t, move in moves.of_transitions(automaton):
-        carried = move.kind in (MoveKind.EACH, MoveKind.MERGE) and not all(
-            r in moves.registers[: move.bound] for r in move.live
-        )
+        first = moves.registers[: move.bound]
+        if any(
+            isinstance(n, Narrowed) and n.two_sided and n.register in first for n in moves.comparisons_of(t.actions)
+        ):
+            continue  # what is looked at lies near the event's own value
+        carried = move.kind in (MoveKind.EACH, MoveKind.MERGE) and not all(r in first for r in move.live)
         if carried or move.kind is MoveKind.SIFT:
             found[", ".join(sorted(t.marks)) or "an event between"] = None
     return list(found)

@@ -24,10 +24,8 @@ from typing import Self
 
 from ensue.language import ast
 from ensue.language.printer import print_expression, print_interval
+from ensue.logic.stored_values import Register, register_of, stored_in
 
-Register = str
-#: The variable that stands for the registers in a condition over several of them.
-_REGISTERS = "$"
 _QUOTED = re.compile(r"`(\$[0-9.]+)`")  # no query has such a name
 
 
@@ -141,16 +139,6 @@ class Holds:
         return f"not({text})" if self.absent else f"({text})"
 
 
-def stored_in(register: Register) -> ast.Expression:
-    """The register's content, as a part of a condition."""
-    return ast.Attribute(_REGISTERS, register)
-
-
-def register_of(e: ast.Node) -> Register | None:
-    """The register whose content the expression is, or None."""
-    return e.name if isinstance(e, ast.Attribute) and e.variable == _REGISTERS else None
-
-
 def _registers_in(e: ast.Expression) -> frozenset[Register]:
     return frozenset(r for part in ast.find(e, ast.Attribute) if (r := register_of(part)) is not None)
 
@@ -167,6 +155,17 @@ Condition = Comparison | Holds
 Action = Store | Clear | Condition
 Actions = frozenset[Action]
 NO_ACTIONS: Actions = frozenset()
+
+
+@dataclass(frozen=True)
+class Narrowed(_OfOne):
+    """Checks that the stored value is where the condition may be TRUE; it follows from the condition.
+
+    No automaton has such an action: it says in which order the runs that may pass are looked up.
+    """
+
+    condition: Holds
+    two_sided: bool  # whether that is an interval with two ends
 
 
 def conditions_of(actions: Iterable[Action]) -> list[Condition]:

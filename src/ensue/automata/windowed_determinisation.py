@@ -24,8 +24,9 @@ from ensue.automata.deterministic import Copy, DeterministicAutomaton, Outcomes,
 from ensue.automata.liveness import register_liveness
 from ensue.automata.model import Automaton, Marks, TooLarge, Transition
 from ensue.automata.predicates import ALWAYS, Guard, conjunction, implied, predicates_of
-from ensue.automata.registers import Condition, Keep, Register, Store, conditions_of, writes_of
+from ensue.automata.registers import Condition, Keep, Store, conditions_of, writes_of
 from ensue.automata.satisfiable import can_hold
+from ensue.logic.stored_values import Register
 
 #: The default limit. The transitions can double with each event of the window, as states record which events matter.
 MAX_STEPS = 10_000

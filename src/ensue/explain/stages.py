@@ -93,7 +93,7 @@ def _engine(choice: Choice) -> list[str]:
         slow_engine = "engine        reference: time grows with all complex events of every part"
         return [slow_engine, f"because       {choice.because}"]
     judged = " before they are judged" if plan.related else ""
-    slow = slow_moves(plan.automaton) if plan.automaton.registers and not plan.on_one_clock else []
+    slow = slow_moves(plan.automaton, plan.narrowings) if plan.automaton.registers and not plan.on_one_clock else []
     lines = [f"engine        automaton: {_time(plan, slow)}, plus the size of the matches{judged}"]
     spans = None if choice.for_rows.plan is None else choice.for_rows.plan.spans
     if spans is not None:

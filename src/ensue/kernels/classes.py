@@ -74,6 +74,8 @@ class Classifier:
         self._given_types = {p.name: k for k, p in enumerate(predicates) if isinstance(p, TypeIs) and given >> k & 1}
         self._folded = _Folded(predicates, given)
         self._machines = [(_Folded(m.predicates), _running(m, tick)) for m in machines]
+        folded = (self._folded, *(f for f, _ in self._machines))
+        self._asks_types = bool(self._types_of) or any(f.asks_types for f in folded)
 
     @property
     def words(self) -> list[int]:
@@ -119,7 +121,9 @@ class Classifier:
         times: Positions | None = None,
     ) -> tuple[Codes, Classes]:
         """A code for each event of a batch, and the class of each code."""
-        encoded = _type_codes(types)
+        encoded: tuple[Codes, list[str | None]] = (np.zeros(len(types), dtype=np.int32), [None])
+        if self._asks_types:
+            encoded = _type_codes(types)
         columns = self.look_back.columns(table, keys)
         rows = {types: self._rows_of(types, *encoded, given) for types in set(self._types_of.values())}
         asked = {p: rows[types] for p, types in self._types_of.items()}
@@ -129,7 +133,7 @@ class Classifier:
             codes, class_of = folded.classes(*encoded, truth, told)
             classes = class_of[codes]
             if isinstance(machine, RunningMachine):
-                told[machine.machine] = machine.run(classes, folded.words, keys)
+                told[machine.machine] = machine.run(classes, folded.words, keys, _begins(table, machine.machine))
             else:
                 assert times is not None
                 told[machine.machine] = machine.run(classes, folded.words, keys, times)
@@ -157,6 +161,23 @@ class Classifier:
         mask = np.zeros(table.num_rows, dtype=np.bool_)
         mask[rows] = holds(expression, {n: column.take(pa.array(rows)) for n, column in columns.items()}, len(rows))
         return mask
+
+
+def moves_of(machine: Machine, table: pa.Table, types: pa.Array, groups: Positions, count: int) -> Positions:
+    """Where a machine is after the events of each group, by the state in which it was before: [group, state]."""
+    classifier = Classifier(machine.predicates)
+    codes, class_of = classifier.classify(table, types, None)
+    return RunningMachine(machine).run_from_each(class_of[codes], classifier.words, groups, count)
+
+
+def begins_in(machine: Machine) -> str:
+    """The column that says where a machine is before the first event of a partition, after those it has read."""
+    return f"\0begins: {machine.name}"
+
+
+def _begins(table: pa.Table, machine: Machine) -> Positions | None:
+    name = begins_in(machine)
+    return table.column(name).to_numpy() if name in table.column_names else None
 
 
 def _running(machine: Past, tick: int | None) -> RunningMachine | RunningLatestStart:
@@ -202,6 +223,11 @@ class _Folded:
         self._others = [(self._word(k), p) for k, p in wanted if isinstance(p, Test | Before | CameBefore)]
         self._table = np.full(1 << len(predicates), _NO_CLASS) if small else None
         self._class: dict[int, int] = {}
+
+    @property
+    def asks_types(self) -> bool:
+        """Whether events of different types can be of different classes, and it is not known yet which."""
+        return bool(self._types)
 
     def classes(
         self,

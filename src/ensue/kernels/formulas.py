@@ -1,4 +1,4 @@
-"""Conditions over several registers, as a machine of a few instructions (`automata/formula.py`) evaluates them.
+"""Conditions over several registers, as a machine of a few instructions (`logic/formula.py`) evaluates them.
 
 Whole numbers and floats have their own places. What has no result is NULL: a division by zero, a whole number beyond 64
 bits, whatever is computed from NULL. The meaning is that of the reference (decision 0004).
@@ -12,12 +12,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ensue.automata.formula import NO_TERM, Formula, Op
-from ensue.automata.registers import Register
+from ensue.columns.number_functions import DEGREE, EARTH_RADIUS
 from ensue.kernels.jit import inlined, inner
 from ensue.kernels.running_totals import Totals, add_to_total, begin_total, float_total, whole_total
 from ensue.kernels.value_trees import NULL, UNSET
 from ensue.language import ast
+from ensue.logic.formula import NO_TERM, Formula, Op
+from ensue.logic.stored_values import Register
 
 _GREATEST = np.iinfo(np.int64).max
 _SMALLEST = np.iinfo(np.int64).min
@@ -33,6 +34,12 @@ NEGATE, ABSOLUTE, EQUAL, UNEQUAL, LESS, AT_MOST = map(
 AND, OR, NOT, IS_NULL = map(int, (Op.AND, Op.OR, Op.NOT, Op.IS_NULL))
 TO_FLOAT, DIVIDE, FLOOR, CEILING, ROOT = map(int, (Op.TO_FLOAT, Op.DIVIDE, Op.FLOOR, Op.CEILING, Op.ROOT))
 NO_VALUE = int(Op.NULL)
+SIGN, GREATER, LESSER, COALESCE, CHOOSE, UNLESS = map(
+    int, (Op.SIGN, Op.GREATER, Op.LESSER, Op.COALESCE, Op.CHOOSE, Op.UNLESS)
+)
+PAIR, EXP, LN, LOG10, SIN, COS, TAN = map(int, (Op.PAIR, Op.EXP, Op.LN, Op.LOG10, Op.SIN, Op.COS, Op.TAN))
+ASIN, ACOS, ATAN, POWER, ATAN2 = map(int, (Op.ASIN, Op.ACOS, Op.ATAN, Op.POWER, Op.ATAN2))
+DISTANCE, FITS = int(Op.DISTANCE), int(Op.FITS)
 HELD, LEAST, GREATEST, TOTAL, COUNT = map(int, (Op.HELD, Op.LEAST, Op.GREATEST, Op.TOTAL, Op.COUNT))
 
 
@@ -77,7 +84,8 @@ def table(
                 term = NO_TERM if i.right == NO_TERM else loaded[TERM][i.right]
                 rows.append((int(i.op), loaded[STORED][i.left], term))
                 continue
-            rows.append((int(i.op), loaded[i.op][i.left] if i.op in loaded else i.left, i.right))
+            second = whole.index(f.whole[i.right]) if i.op == FITS else i.right
+            rows.append((int(i.op), loaded[i.op][i.left] if i.op in loaded else i.left, second))
         first.append(len(rows))
     op, left, right = np.array(rows, dtype=np.int32).reshape(-1, 3).T.copy()
     longest = max((len(f.code) for f in formulas), default=0)
@@ -148,8 +156,10 @@ def compute(formulas: Any, f: int, values: Any, node: int, terms: Any, i: int) -
             whole[to], null[to] = 1 - whole[a], null[a]
         elif op < TO_FLOAT:
             _compute_pair(op, whole, real, null, to, a, b)
-        else:
+        elif op <= ROOT:
             _compute_float(op, whole, real, null, to, a, b)
+        else:
+            _compute_function(formulas, begin, whole, real, null, to, k)
     return True
 
 
@@ -302,3 +312,99 @@ def _compute_float(op: int, whole: Any, real: Any, null: Any, to: int, a: int, b
         null[to] = True
     else:
         real[to] = math.sqrt(real[a])
+
+
+@inner
+def _compute_function(formulas: Any, begin: int, whole: Any, real: Any, null: Any, to: int, k: int) -> None:
+    """The functions of floats, those that choose among their operands, and what takes more than two of them."""
+    op, a, b = formulas.op[k], formulas.left[k], formulas.right[k]
+    if op < PAIR:
+        pair = begin + b if op in (CHOOSE, CHOOSE + 1) else begin  # other operands are no place of a PAIR
+        _choose(op, whole, real, null, to, a, b, (formulas.left[pair], formulas.right[pair]))
+    elif op == DISTANCE:
+        first, second = begin + a, begin + b
+        lat, lon = formulas.left[first], formulas.right[first]
+        other_lat, other_lon = formulas.left[second], formulas.right[second]
+        null[to] = null[lat] or null[lon] or null[other_lat] or null[other_lon]
+        if not null[to]:
+            null[to], real[to] = _distance(real[lat], real[lon], real[other_lat], real[other_lon])
+    elif op == FITS:
+        null[to] = null[a] or abs(whole[a]) > formulas.whole[b]
+        whole[to] = whole[a]
+    elif op != PAIR:
+        null[to] = null[a] or (op >= POWER and null[b])
+        if not null[to]:
+            null[to], real[to] = _function(op, real[a], real[b])
+
+
+@inner
+def _choose(op: int, whole: Any, real: Any, null: Any, to: int, a: int, b: int, pairs: Any) -> None:
+    """What chooses among its operands, and signs; `pairs` has those of a PAIR."""
+    floats, kind = op % 2 == 1, op - op % 2
+    taken = a
+    if kind == SIGN:
+        if floats:
+            real[to] = real[a] if math.isnan(real[a]) else (1.0 if real[a] > 0 else (-1.0 if real[a] < 0 else 0.0))
+        else:
+            whole[to] = 1 if whole[a] > 0 else (-1 if whole[a] < 0 else 0)
+        null[to] = null[a]
+        return
+    if kind == CHOOSE:
+        taken = pairs[0] if not null[a] and whole[a] != 0 else pairs[1]
+    elif kind == COALESCE:
+        taken = b if null[a] else a
+    elif kind != UNLESS and not null[b]:
+        if null[a]:
+            taken = b
+        elif floats:
+            one, other = (real[b], real[a]) if kind == GREATER else (real[a], real[b])
+            taken = b if one > other or (math.isnan(one) and not math.isnan(other)) else a
+        else:
+            taken = b if (whole[b] > whole[a] if kind == GREATER else whole[b] < whole[a]) else a
+    whole[to], real[to], null[to] = whole[taken], real[taken], null[taken]
+    if kind == UNLESS and not null[b] and whole[b] != 0:
+        null[to] = True
+
+
+@inner
+def _function(op: int, x: float, y: float) -> tuple[bool, float]:
+    """Whether there is no result, and the result: none is NaN made of numbers, or infinity made of finite ones."""
+    if op == EXP:
+        found = np.exp(x)
+    elif op == LN:
+        found = np.log(x)
+    elif op == LOG10:
+        found = np.log10(x)
+    elif op == SIN:
+        found = np.sin(x)
+    elif op == COS:
+        found = np.cos(x)
+    elif op == TAN:
+        found = np.tan(x)
+    elif op == ASIN:
+        found = np.arcsin(x)
+    elif op == ACOS:
+        found = np.arccos(x)
+    elif op == ATAN:
+        found = np.arctan(x)
+    elif op == POWER:
+        found = np.power(x, y)
+    else:
+        found = np.arctan2(x, y)
+    of_one = op < POWER
+    if math.isnan(found):
+        return not (math.isnan(x) or (not of_one and math.isnan(y))), found
+    return math.isinf(found) and math.isfinite(x) and (of_one or math.isfinite(y)), found
+
+
+@inner
+def _distance(lat: float, lon: float, other_lat: float, other_lon: float) -> tuple[bool, float]:
+    """Whether these are no places on the globe, and the metres between them (haversine)."""
+    if abs(lat) > 90.0 or abs(other_lat) > 90.0 or math.isinf(lon) or math.isinf(other_lon):
+        return True, 0.0
+    lat, lon, other_lat, other_lon = lat * DEGREE, lon * DEGREE, other_lat * DEGREE, other_lon * DEGREE
+    across, along = np.sin((other_lat - lat) / 2.0), np.sin((other_lon - lon) / 2.0)
+    part = across * across + np.cos(lat) * np.cos(other_lat) * (along * along)
+    if math.isnan(part):
+        return False, part
+    return False, 2.0 * EARTH_RADIUS * np.arcsin(min(np.sqrt(part), 1.0))

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 
 #: The rooms whose functions and numbers are compiled into kernels.
-_ROOMS = ("kernels", "automata")
+_ROOMS = ("kernels", "automata", "logic")
 _NOTE = "ensue-sources"
 
 

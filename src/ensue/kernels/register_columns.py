@@ -7,7 +7,7 @@ is compared, the kernel compares integers with two bounds.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ensue.automata.registers import Check, Register, Since
+from ensue.automata.registers import Check, Narrowed, Since
 from ensue.columns.conversions import as_floats
 from ensue.columns.evaluation import evaluated
 from ensue.columns.raw_arrays import raw
@@ -28,6 +28,9 @@ from ensue.kernels.running_totals import joined, no_reach, reach_of
 from ensue.kernels.stepping import Columns
 from ensue.kernels.value_trees import LEAST, NULL, UNSET
 from ensue.language import ast
+from ensue.logic.intervals import EVERYTHING, Interval
+from ensue.logic.narrowing import narrowed
+from ensue.logic.stored_values import Register
 
 if TYPE_CHECKING:
     from ensue.kernels.register_programs import RegisterPrograms
@@ -43,7 +46,7 @@ class RegisterColumns:
 
     def __init__(self, memory: RegisterPrograms, tick: int | None) -> None:
         self._checks, self._stores = memory.checks, memory.stores
-        self._computed, self._terms = memory.computed, memory.terms
+        self._computed, self._terms, self._unit = memory.computed, memory.terms, memory.computed_unit
         self._tick = tick
         self.texts = TextNumbers()
         self._sums = memory.sums
@@ -51,8 +54,13 @@ class RegisterColumns:
         self.reach = no_reach(len(self._sums))
         self.textual: set[Register] = set()  # the registers that hold numbers of texts
         self._expressions: dict[Register, list[ast.Expression]] = defaultdict(list)
+        self._instructions = memory.instructions
         for a in (*self._checks, *self._stores):
-            if not isinstance(a, Since) and a.value is not None and a.value not in self._expressions[a.register]:
+            if (
+                not isinstance(a, Since | Narrowed)
+                and a.value is not None
+                and a.value not in self._expressions[a.register]
+            ):
                 self._expressions[a.register].append(a.value)
 
     @property
@@ -69,17 +77,35 @@ class RegisterColumns:
         times = (events.times if kept is None else events.times[kept]) if self.clocks else None
         if times is not None and len(times) and times[0] < LEAST:
             raise EngineError("times of -2^63 steps cannot be compared: they stand for what is missing")
+        terms = {e: self._as_computed(_evaluated(e, table), kind, stored=False) for e, kind in self._terms.items()}
+        followed = self._narrowed(terms, len(table))
         ranges = [
-            _range(c.operator, values[c.register][c.value])
+            followed[c]
+            if isinstance(c, Narrowed)
+            else _range(c.operator, values[c.register][c.value])
             if isinstance(c, Check)
             else _since(c.interval, times, self._tick)
             for c in self._checks
         ]
         stored = [times if s.value is None else values[s.register][s.value] for s in self._stores]
-        terms = [self._as_computed(_evaluated(e, table), kind, stored=False) for e, kind in self._terms.items()]
         self._widen(stored)
-        columns = ([least for least, _ in ranges], [greatest for _, greatest in ranges], stored, terms)
+        columns = ([least for least, _ in ranges], [greatest for _, greatest in ranges], stored, list(terms.values()))
         return Columns(*(np.array(part, dtype=np.int64).reshape(len(part), len(table)) for part in columns))
+
+    def _narrowed(
+        self, terms: Mapping[ast.Expression, Integers], length: int
+    ) -> dict[Narrowed, tuple[Integers, Integers]]:
+        """Where conditions may be TRUE, as the least and the greatest stored value at each event."""
+        checks = [c for c in self._checks if isinstance(c, Narrowed)]
+        found = {}
+        for condition in dict.fromkeys(c.condition for c in checks):
+            formula = self._instructions[condition]
+            intervals = narrowed(formula, [_as_floats(terms[t], self._terms[t]) for t in formula.terms])
+            for c in checks:
+                if c.condition == condition:
+                    interval = intervals.get(c.register, EVERYTHING)
+                    found[c] = _between(interval, self._computed[c.register] is Kind.FLOAT, length)
+        return found
 
     def _widen(self, stored: list[Integers | None]) -> None:
         """Notes how far the floats reach that are added up."""
@@ -117,14 +143,14 @@ class RegisterColumns:
         return [_or_null(a, convert) for a in arrays]
 
     def _as_computed(self, array: pa.Array, kind: Kind, *, stored: bool) -> Integers:
-        return as_computed(array, kind, self.texts, stored=stored)
+        return as_computed(array, kind, self.texts, stored=stored, unit=self._unit)
 
     def _numbers_of_texts(self, array: pa.Array) -> Integers:
         return numbered_texts(array, self.texts)
 
 
-def as_computed(array: pa.Array, kind: Kind, texts: TextNumbers, *, stored: bool = True) -> Integers:
-    """What instructions compute with: times in nanoseconds, texts by their numbers, and of floats NaN too.
+def as_computed(array: pa.Array, kind: Kind, texts: TextNumbers, *, stored: bool = True, unit: str = "ns") -> Integers:
+    """What instructions compute with: times in one unit, texts by their numbers, and of floats NaN too.
 
     What is stored as it is may not be UNSET, which says that nothing is.
     """
@@ -133,7 +159,7 @@ def as_computed(array: pa.Array, kind: Kind, texts: TextNumbers, *, stored: bool
             return _or_null(array, lambda found: numbered_texts(found, texts))
         case Kind.FLOAT:
             return _or_null(array, _of_all_floats)
-    return _or_null(array, partial(_in_nanoseconds, least=LEAST if stored else UNSET))
+    return _or_null(array, partial(_in_unit, unit=unit, least=LEAST if stored else UNSET))
 
 
 def _evaluated(e: ast.Expression, table: pa.Table) -> pa.Array:
@@ -184,20 +210,25 @@ def _of_all_floats(array: pa.Array) -> Integers:
 
 def floats_as_integers(floats: npt.NDArray[np.float64]) -> Integers:
     """The bits of floats, so turned that their order is that of integers, with NaN above all others."""
-    bits = np.where(np.isnan(floats), np.nan, floats).view(np.int64)
+    return _in_order(np.where(np.isnan(floats), np.nan, floats))
+
+
+def _in_order(floats: npt.NDArray[np.float64]) -> Integers:
+    """The bits of floats, so turned that their order is that of integers."""
+    bits = floats.view(np.int64)
     return np.where(bits < 0, bits ^ _GREATEST, bits)
 
 
-def _in_nanoseconds(array: pa.Array, least: int) -> Integers:
-    """Whole numbers as they are, times and durations in nanoseconds."""
+def _in_unit(array: pa.Array, unit: str, least: int) -> Integers:
+    """Whole numbers as they are, times and durations in the unit."""
     try:
         if pa.types.is_duration(array.type):
-            array = array.cast(pa.duration("ns"))
+            array = array.cast(pa.duration(unit))
         elif value_type(array.type).kind is Kind.TIMESTAMP:
-            array = array.cast(pa.timestamp("ns", getattr(array.type, "tz", None)))
+            array = array.cast(pa.timestamp(unit, getattr(array.type, "tz", None)))
     except pa.ArrowInvalid as e:
         raise EngineError(
-            f"this engine computes with times in nanoseconds, which these do not fit ({e}): engine='reference' does"
+            f"this engine computes with times in {unit}, which these do not fit ({e}): engine='reference' does"
         ) from None
     return _of_integers(array, least)
 
@@ -235,6 +266,31 @@ def _range(operator: str, value: Integers) -> tuple[Integers, Integers]:
         case ">=":
             least = value
     return np.where(none, _GREATEST, least), np.where(none, LEAST, greatest)
+
+
+def _between(interval: Interval, floats: bool, length: int) -> tuple[Integers, Integers]:
+    """The least and the greatest stored value in an interval; NULL and NaN only where nothing is known."""
+    low, high = (np.broadcast_to(np.asarray(end, dtype=np.float64), length) for end in interval)
+    if floats:
+        least, greatest = _in_order(np.where(low == 0.0, -0.0, low)), _in_order(np.where(high == 0.0, 0.0, high))
+    else:
+        least, greatest = _whole(np.ceil(low)), _whole(np.floor(high))
+    known = np.isfinite(low) | np.isfinite(high)
+    return np.where(known, least, NULL), np.where(known, greatest, _GREATEST)
+
+
+def _whole(floats: npt.NDArray[np.float64]) -> Integers:
+    """Whole floats as integers, and what is beyond these as the last ones."""
+    inside = np.clip(floats, -(2.0**63), 2.0**62).astype(np.int64)
+    large = np.clip(floats, 2.0**62, 2.0**63 - 1024).astype(np.int64)
+    found = np.where(floats > 2.0**62, np.where(floats >= 2.0**63 - 1024, _GREATEST, large), inside)
+    return np.maximum(found, LEAST)
+
+
+def _as_floats(numbers: Integers, kind: Kind) -> npt.NDArray[np.float64]:
+    """What instructions compute with, as floats again; NaN for NULL."""
+    floats = np.where(numbers < 0, numbers ^ _GREATEST, numbers).view(np.float64) if kind is Kind.FLOAT else None
+    return np.where(numbers == NULL, np.nan, numbers.astype(np.float64) if floats is None else floats)
 
 
 def _since(interval: ast.Interval, times: Integers | None, tick: int | None) -> tuple[Integers, Integers]:

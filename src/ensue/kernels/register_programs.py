@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from ensue.automata.determinize import START, Move, Program, Subset
-from ensue.automata.formula import Op
 from ensue.automata.register_moves import MoveKind, RegisterMoves
-from ensue.automata.registers import Keep, Register, Store, comparisons_of, formulas_of, writes_of
+from ensue.automata.registers import Keep, Store, comparisons_of, formulas_of, writes_of
 from ensue.data.schema import Kind
 from ensue.kernels import formulas, register_data, running_totals
 from ensue.kernels.growing import GrowingTable
 from ensue.kernels.running_totals import Places, Totals
+from ensue.logic.formula import Op
+from ensue.logic.stored_values import Register
 from ensue.plan import Plan
 
 _KEEP = {
@@ -38,12 +39,15 @@ class RegisterPrograms:
         self._automaton = plan.automaton
         self._actions = actions = plan.actions
         #: The distinct checks and stores: a batch has a column for each.
-        self.checks = list(dict.fromkeys(c for a in actions for c in comparisons_of(a)))
+        self._narrowings = plan.narrowings
+        followed = (n for a in actions for f in formulas_of(a) for n in self._narrowings[f])
+        self.checks = list(dict.fromkeys([*(c for a in actions for c in comparisons_of(a)), *followed]))
         self.stores = list(dict.fromkeys(w for a in actions for w in writes_of(a) if isinstance(w, Store)))
         #: What registers that formulas compute with hold, and what they take of the event, each with its kind.
         self.computed, self.terms = plan.computed, plan.terms
-        self._formulas = plan.formulas
-        self._adds_up = any(i.op >= Op.HELD for f in self._formulas.values() for i in f.code)
+        self.computed_unit = plan.computed_unit
+        self.instructions = plan.formulas
+        self._adds_up = any(i.op >= Op.HELD for f in self.instructions.values() for i in f.code)
         #: The registers with a sum, and whether it is one of floats.
         self.sums = {s.register: self.computed[s.register] is Kind.FLOAT for s in self.stores if s.keep is Keep.TOTAL}
         self.reset()
@@ -52,7 +56,7 @@ class RegisterPrograms:
 
     @cached_property
     def _taking(self) -> RegisterMoves:
-        return RegisterMoves(self._automaton, self._actions)
+        return RegisterMoves(self._automaton, self._actions, self._narrowings)
 
     @cached_property
     def _number(self) -> dict[Register, int]:
@@ -65,9 +69,9 @@ class RegisterPrograms:
 
     @cached_property
     def formulas(self) -> formulas.Formulas | None:
-        if not self._formulas:
+        if not self.instructions:
             return None
-        return formulas.table(list(self._formulas.values()), list(self.terms), self.places.of, self.totals)
+        return formulas.table(list(self.instructions.values()), list(self.terms), self.places.of, self.totals)
 
     @cached_property
     def places(self) -> Places:
@@ -137,13 +141,13 @@ class RegisterPrograms:
 
     def _numbered(self) -> register_data.Actions:
         check, store = {c: n for n, c in enumerate(self.checks)}, {s: n for n, s in enumerate(self.stores)}
-        formula = {f: n for n, f in enumerate(self._formulas)}
+        formula = {f: n for n, f in enumerate(self.instructions)}
         first = [(0, 0, 0)]
         checks: list[tuple[int, int]] = []
         stores: list[tuple[int, int, int]] = []
         asked: list[tuple[int, int]] = []
         for actions in self._actions:
-            checks += [(self.place(c.register), check[c]) for c in comparisons_of(actions)]
+            checks += [(self.place(c.register), check[c]) for c in self._taking.comparisons_of(actions)]
             asked += [(formula[f], int(f.absent)) for f in formulas_of(actions)]
             for w in writes_of(actions):
                 keep = self._keep(w) if isinstance(w, Store) else register_data.KEEP_NONE

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ensue.automata.registers import Register
 from ensue.kernels.fixed_point import ORIGIN, add_float, add_integer, rounded_row
 from ensue.kernels.jit import at, inlined, inner
 from ensue.kernels.value_trees import NULL, UNSET
+from ensue.logic.stored_values import Register
 
 Integers = npt.NDArray[np.int64]
 

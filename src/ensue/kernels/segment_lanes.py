@@ -15,7 +15,7 @@ from ensue.columns.raw_arrays import array_of, missing, raw
 from ensue.data.events import EventStream, one_chunk
 from ensue.data.schema import Kind
 from ensue.kernels import fixed_point, segments
-from ensue.kernels.segments import FIRST, LANE, LARGEST, SPECIAL, WIDTH, Layout
+from ensue.kernels.segments import FIRST, LANE, SPECIAL, WIDTH, Layout
 from ensue.language import ast
 from ensue.language.printer import print_expression
 from ensue.plan.spans import Folded
@@ -190,9 +190,11 @@ class Lanes:
             sums = self._floats(summed, column)
             return array_of(sums / np.maximum(counts, 1) if f.function == "avg" else sums, none, pa.float64())
         values = greatest[:, self._chosen[what, column]]
-        values = ~values if what in (segments.LEAST, segments.LEAST_FLOAT) else values
         if what >= segments.LEAST_FLOAT:
-            return array_of(np.where(values < 0, values ^ LARGEST, values).view(np.float64), none, pa.float64())
+            floats = np.empty(len(values), dtype=np.int64)
+            segments.floats_of(values, what == segments.LEAST_FLOAT, floats)
+            return array_of(floats.view(np.float64), none, pa.float64())
+        values = ~values if what == segments.LEAST else values
         type_ = self._columns.types[column]
         return array_of(values != 0 if pa.types.is_boolean(type_) else values, none, type_)
 

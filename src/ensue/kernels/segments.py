@@ -72,6 +72,14 @@ def _in_order(bits: int) -> int:
     return bits ^ LARGEST if bits < 0 else bits
 
 
+@kernel
+def floats_of(numbers: Any, least: bool, bits: Any) -> None:
+    """The bits of floats from numbers in their order, or from the complements of these."""
+    for i in range(len(numbers)):
+        number = ~numbers[at(i)] if least else numbers[at(i)]
+        bits[at(i)] = number ^ LARGEST if number < 0 else number
+
+
 @inlined
 def _add(items: Any, sums: Any, row: int, events: FoldedEvents, event: int) -> None:
     """Adds what is summed up of an event to a row."""

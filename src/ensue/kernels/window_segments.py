@@ -95,8 +95,10 @@ class WindowSegments:
         begins = self._held.begin[:used]
         if self._own is not None:
             self._own.keep_begun(set(positions.tolist()))
-        places = np.minimum(np.searchsorted(positions, begins), max(len(positions) - 1, 0))
-        alive = positions[places] == begins if len(positions) else np.zeros(used, dtype=np.bool_)
+        alive = np.zeros(used, dtype=np.bool_)
+        if used:  # mostly, few of many segments are kept
+            places = np.minimum(np.searchsorted(begins, positions), used - 1)
+            alive[places[begins[places] == positions]] = True
         keep_begun(self._held, alive, np.empty(used, dtype=np.int64))
         self._kept = int(self._held.used[0])
 

@@ -62,6 +62,25 @@ def earlier_form(e: ast.Expression, known: Bindings | None = None, schema: Schem
     return f"FILTER {texts[0]}" if len(texts) == 1 else " OR ".join(f"(p FILTER {text})" for text in texts)
 
 
+def as_comparisons(e: ast.Expression, schema: Schema | None) -> list[ast.Expression]:
+    """The condition as comparisons that together mean the same for all values and sets; itself if there are none.
+
+    >>> from ensue.language.parser import parse_expression
+    >>> for text in ("x.v BETWEEN y.v AND y.w", "abs(y.v) BETWEEN x.v AND 3", "abs(x.v - y.v) < 3"):
+    ...     print([print_expression(c) for c in as_comparisons(parse_expression(text), None)])
+    ['x.v >= y.v', 'x.v <= y.w']
+    ['abs(y.v) BETWEEN x.v AND 3']
+    ['abs(x.v - y.v) < 3']
+    """
+    used = variables_of(e)
+    if len(used) != 2 or not is_plain(e) or comparison(e, schema) is not None or not is_exact(e):
+        return [e]
+    alternatives = _alternatives(e)
+    found = _conjuncts(alternatives[0], schema) if len(alternatives) == 1 else None
+    # Each speaks of both events: a part about one of them would be asked even if the other were left out.
+    return found if found and all(variables_of(c) == used for c in found) else [e]
+
+
 def is_exact(e: ast.Expression) -> bool:
     """Whether the earlier form means the same for all values: no arithmetic is moved, and NaN is as it was."""
     parts = [part for a in _alternatives(e) for part in _parts(a, wanted=True)]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ensue.automata.build import Unsupported
-from ensue.automata.formula import NoInstruction
 from ensue.automata.predicates import Before, Best, Chosen
 from ensue.automata.registers import Check, formulas_of
 from ensue.language import ast
 from ensue.logic.comparisons import fits_a_register
+from ensue.logic.formula import NoInstruction
 from ensue.logic.types import Typing
 from ensue.plan.plan import Plan
 

@@ -18,10 +18,10 @@ from ensue.logic.own_automata import automata_of
 from ensue.logic.window import Window, peel_windows
 from ensue.plan.by_spans import by_spans
 from ensue.plan.expectation import expectation_of, plan_of
-from ensue.plan.from_query import plan_query
+from ensue.plan.from_query import planned
 from ensue.plan.plan import Plan
 from ensue.plan.runs_plan import RunsPlan, runs_plan
-from ensue.rewrite import RULES, UNTIED, QueryParts, RewriteStep, rewrite
+from ensue.rewrite import RULES, UNTIED, QueryParts, RewriteStep
 from ensue.rewrite.spell_out_next import spell_out_next
 from ensue.rewrite.tie_equalities import tied
 
@@ -137,10 +137,10 @@ def choose(checked: Checked, engine: str = "auto", *, tying: bool = True) -> Cho
     expectation = expectation_of(checked)
     if engine == "reference":  # the meaning as it is written, with no rewriting
         return Choice(checked, checked, None, "it was asked for", expectation=expectation)
-    steps = rewrite(checked, RULES if tying else UNTIED)
     evaluated = _tied(checked) if tying else checked
     try:
-        return Choice(checked, evaluated, plan_query(steps[-1].parts), "", steps, expectation)
+        steps, plan = planned(checked, RULES if tying else UNTIED)
+        return Choice(checked, evaluated, plan, "", steps, expectation)
     except QueryError as e:
         refused = any(p.kind is not ProblemKind.UNSUPPORTED for p in e.problems)
         own = any(ast.find(checked.query.pattern, ast.Matches))

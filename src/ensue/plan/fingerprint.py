@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ensue.automata.predicates import Guard, LatestStart, Past, Predicate, Ranking, Test
+from ensue.automata.register_moves import registers_in_order
 from ensue.automata.registers import Actions
 from ensue.language import ast
 from ensue.language.printer import print_expression, print_interval
@@ -70,7 +71,14 @@ def _numbered(plan: Plan) -> dict[str, Any]:
         "marks": list(map(sorted, plan.marks)),
         "actions": list(map(_actions, plan.actions)),
         **({"rankings": list(map(_ranking, plan.rankings))} if plan.rankings else {}),
+        **_order(plan),
     }
+
+
+def _order(plan: Plan) -> dict[str, Any]:
+    """The order of the registers, where what conditions say of them has changed it."""
+    usual, ordered = (registers_in_order(plan.automaton, plan.actions, n) for n in ({}, plan.narrowings))
+    return {} if usual == ordered else {"order": ordered}
 
 
 def _guard(guard: Guard) -> list[Any]:

@@ -23,7 +23,7 @@ from ensue.plan.automaton_spec import NO_WINDOW, AutomatonSpec
 from ensue.plan.closing import Closing, closing_of, followers_of
 from ensue.plan.from_automaton import plan_automaton
 from ensue.plan.plan import Plan
-from ensue.rewrite import RULES, QueryParts, Rule, rewrite, rewrite_pattern
+from ensue.rewrite import RULES, QueryParts, RewriteStep, Rule, rewrite, rewrite_pattern, with_less_to_remember
 
 #: The selectors that compare complex events with each other.
 _CHOOSING = (ast.Selector.NEXT, ast.Selector.LAST, ast.Selector.MAX)
@@ -31,7 +31,19 @@ _CHOOSING = (ast.Selector.NEXT, ast.Selector.LAST, ast.Selector.MAX)
 
 def compile_plan(checked: Checked, rules: tuple[Rule, ...] = RULES) -> Plan:
     """The plan of a query after these rules; raises QueryError as `plan_query` does."""
-    return plan_query(rewrite(checked, rules)[-1].parts)
+    return planned(checked, rules)[1]
+
+
+def planned(checked: Checked, rules: tuple[Rule, ...] = RULES) -> tuple[tuple[RewriteStep, ...], Plan]:
+    """The query after each rule, and its plan; where registers cannot hold all, they are asked for less."""
+    steps = rewrite(checked, rules)
+    try:
+        return steps, plan_query(steps[-1].parts)
+    except QueryError as e:
+        fewer = rewrite(checked, with_less_to_remember(rules))
+        if fewer[-1].parts == steps[-1].parts or any(p.kind is not ProblemKind.UNSUPPORTED for p in e.problems):
+            raise
+        return fewer, plan_query(fewer[-1].parts)
 
 
 def plan_query(parts: QueryParts) -> Plan:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from ensue.automata.ambiguity import is_ambiguous
 from ensue.automata.build.project import HIDDEN
-from ensue.automata.formula import Formula, formula_of, kind_of
 from ensue.automata.model import Automaton, Marks
 from ensue.automata.predicates import (
     Best,
@@ -23,9 +22,12 @@ from ensue.automata.predicates import (
     predicates_of,
     rankings_of,
 )
-from ensue.automata.registers import NO_ACTIONS, Actions, Check, Holds, Register, Store, formulas_of
+from ensue.automata.registers import NO_ACTIONS, Actions, Check, Holds, Narrowed, Store, formulas_of
 from ensue.data.schema import Kind
 from ensue.language import ast
+from ensue.logic.formula import Formula, formula_of, kind_of, unit_of
+from ensue.logic.narrowing import bounded_registers, narrowed_registers
+from ensue.logic.stored_values import Register
 from ensue.logic.types import Typing
 from ensue.plan.automaton_spec import AutomatonSpec
 from ensue.plan.fingerprint import fingerprint_of
@@ -106,12 +108,30 @@ class Plan(AutomatonSpec):
     def formulas(self) -> dict[Holds, Formula]:
         """The conditions over several registers, as instructions."""
         found = dict.fromkeys(f for actions in self.actions for f in formulas_of(actions))
-        return {f: formula_of(f, self._stored, self.schema) for f in found}
+        return {f: formula_of(f.condition, self._stored, self.schema, self.computed_unit) for f in found}
+
+    @cached_property
+    def computed_unit(self) -> str:
+        """The unit of the times that formulas compute with: all of them are whole numbers in it."""
+        found = [
+            formula_of(f.condition, self._stored, self.schema) for actions in self.actions for f in formulas_of(actions)
+        ]
+        loaded = [e for f in found for e in (*(self._stored[r] for r in f.registers), *f.terms)]
+        return unit_of(loaded, self.schema)
 
     @property
     def _stored(self) -> dict[Register, ast.Expression]:
         """The values that registers hold, except times."""
         return {a.register: a.value for actions in self.actions for a in actions if isinstance(a, Store) and a.value}
+
+    @cached_property
+    def narrowings(self) -> dict[Holds, list[Narrowed]]:
+        """For each formula the registers of which it says where they must be, at most, for it to be TRUE."""
+        found = {}
+        for f, formula in self.formulas.items():
+            ends = bounded_registers(formula)
+            found[f] = [] if f.absent else [Narrowed(r, f, r in ends) for r in sorted(narrowed_registers(formula))]
+        return found
 
     @cached_property
     def computed(self) -> dict[Register, Kind]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ensue.automata.predicates import LatestStart, Machine, Test
+from ensue.automata.predicates import LatestStart, Machine, Test, TypeIs
 from ensue.language import ast
 from ensue.logic.window import Window, looks_back, reaches_back, steps_back, time_before
 from ensue.plan.choice import Choice
@@ -28,6 +28,8 @@ class Reach:
     ticks_before: int = 0
     looked_back: int = 0
     because: str = ""
+    #: What reads the stream from its first event on, where slices can be cut once it is known what it has come to.
+    past: tuple[Machine, ...] = ()
 
 
 _NO_WINDOW = "without a window in time it cannot be cut into slices"
@@ -36,15 +38,26 @@ _LOOKS_BACK = "PREV looks back to events before the window"
 
 def reach_of(choice: Choice, tick: int | None) -> Reach:
     """The reach of a query in a stream of all its events, whatever their keys."""
+    reach = _reach(choice, tick)
+    return Reach(because=_from_the_first(choice)) if reach.past else reach
+
+
+def _from_the_first(choice: Choice) -> str:
+    return reaches_back(choice.checked.query) or "a selector compares with events before the window"
+
+
+def _reach(choice: Choice, tick: int | None) -> Reach:
+    """The same, where what reads the stream from its first event on is left to be asked beforehand."""
     plan, ticks, before = choice.plan, choice.window.ticks(tick), _ticks_before(choice, tick)
     if before is None:
         return Reach(because=_NO_WINDOW)
     if plan is None:
         because = reaches_back(choice.evaluated.query) or ("" if ticks is not None else _NO_WINDOW)
         return Reach(ticks=ticks, ticks_before=before, because=because)
-    of_all_events = any(isinstance(m, Machine) for m in plan.machines) or bool(plan.rankings)
-    if plan.consume is not ast.Consume.NONE or of_all_events:
-        return Reach(because=reaches_back(choice.checked.query) or "a selector compares with events before the window")
+    past = tuple(m for m in plan.machines if isinstance(m, Machine))
+    alone = plan.consume is ast.Consume.NONE and not plan.rankings and not (past and plan.keys)
+    if not alone or not all(map(_asks_single_events, past)):
+        return Reach(because=_from_the_first(choice))
     looked_back = _looked_back(plan)
     # The events of one key can be any distance apart in the stream, so that a number of them bounds nothing there.
     by_key = bool(plan.keys) and not plan.counts_all
@@ -52,7 +65,14 @@ def reach_of(choice: Choice, tick: int | None) -> Reach:
     if by_key and looked_back:
         return Reach(because=_LOOKS_BACK)
     because = "" if ticks is not None or events is not None else _NO_WINDOW
-    return Reach(events, ticks, before, looked_back, because)
+    return Reach(events, ticks, before, looked_back, because, past)
+
+
+def _asks_single_events(machine: Machine) -> bool:
+    """Whether a machine asks of each event by itself: then what it does with some events is known by these alone."""
+    return all(
+        isinstance(p, TypeIs) or (isinstance(p, Test) and not looks_back(p.expression)) for p in machine.predicates
+    )
 
 
 def _ticks_before(choice: Choice, tick: int | None) -> int | None:
@@ -70,9 +90,9 @@ def reach_in_time(choice: Choice, tick: int | None) -> Reach:
         return Reach(because="UNTIL waits for what closes a window, however late it comes")
     if looks_back(*(choice.checked.query.items or ())):
         return Reach(because=_LOOKS_BACK)
-    reach = reach_of(choice, tick)
+    reach = _reach(choice, tick)
     if reach.because:
-        return reach
+        return Reach(because=_from_the_first(choice)) if reach.past else reach
     if reach.looked_back:
         return Reach(because=_LOOKS_BACK)
     return reach if reach.ticks is not None else Reach(because=_NO_WINDOW)

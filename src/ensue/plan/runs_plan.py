@@ -12,15 +12,15 @@ from functools import cached_property
 from typing import TypeVar
 
 from ensue.automata.build import Unsupported
-from ensue.automata.formula import Formula, NoInstruction, computed, formula_of, kind_of
-from ensue.automata.registers import Holds, stored_in
 from ensue.data.schema import Kind, Schema
 from ensue.language import ast
 from ensue.logic.check import Checked
 from ensue.logic.check_automata import FIELD_TYPES
 from ensue.logic.classify import conjuncts_of
+from ensue.logic.formula import Formula, NoInstruction, computed, formula_of, kind_of
 from ensue.logic.outputs import projected
 from ensue.logic.own_automata import Arc, OwnAutomaton, OwnCall, Value, fields_in, over_step, own_automaton_of
+from ensue.logic.stored_values import stored_in
 from ensue.logic.types import Typing
 from ensue.logic.window import Window, peel_windows
 from ensue.plan.capacity import MAX_MARKS, MAX_PREDICATES
@@ -215,7 +215,7 @@ class _Planner:
                     continue
                 check = self._comparison(conjunct)
                 if check is None:
-                    related.append(Holds(self._over_register(conjunct)))
+                    related.append(self._over_register(conjunct))
                 else:
                     checks.append(check)
         formulas = [self._add(formula_of(c, self._stored, self._schema)) for c in related]

@@ -10,7 +10,7 @@ from ensue.logic.check import Checked
 from ensue.rewrite.drop_dead import drop_dead
 from ensue.rewrite.lift_windows import lift_windows
 from ensue.rewrite.merge_prefixes import merge_prefixes
-from ensue.rewrite.move_relations import move_relations
+from ensue.rewrite.move_relations import move_all_but_comparisons, move_relations
 from ensue.rewrite.push_filters import push_filters
 from ensue.rewrite.query_parts import QueryParts
 from ensue.rewrite.spell_out_next import spell_out_next
@@ -75,10 +75,19 @@ RULES: tuple[Rule, ...] = (
     *_shaping(lift_windows),
     Rule("take out the windows", take_out_windows, needed=True),
 )
+#: What takes the place of a rule where the kernels cannot hold what it leaves to them.
+_INSTEAD: dict[Callable[[QueryParts], QueryParts], Rule] = {
+    move_relations: Rule("move relations", move_all_but_comparisons, needed=True)
+}
 #: Without the one that makes a partition of equalities between events: registers check these then.
 UNTIED = tuple(rule for rule in RULES if rule.apply is not tie_equalities)
 #: Without what only makes evaluation faster.
 NEEDED = tuple(rule for rule in RULES if rule.needed)
+
+
+def with_less_to_remember(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
+    """The rules that leave less to registers, and judge more on whole matches."""
+    return tuple(_INSTEAD.get(rule.apply, rule) for rule in rules)
 
 
 def rewrite(checked: Checked, rules: tuple[Rule, ...] = RULES) -> tuple[RewriteStep, ...]:

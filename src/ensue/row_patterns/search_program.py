@@ -1,7 +1,7 @@
 """Compiles the conditions that speak of the match for the search in `kernels/row_search.py`.
 
 Each term becomes a few cells that a way through the pattern carries along, and each condition instructions over them
-(`automata/formula.py`). What has no instructions is left to the search in Python (`ordered_search.py`): the variable of
+(`logic/formula.py`). What has no instructions is left to the search in Python (`ordered_search.py`): the variable of
 a row, aggregates that need all their values again, and expressions of texts and of the calendar.
 """
 
@@ -14,12 +14,12 @@ from itertools import accumulate, chain
 import numpy as np
 import numpy.typing as npt
 
-from ensue.automata.formula import Formula as Instructions
-from ensue.automata.formula import NoInstruction, formula_of, kind_of
-from ensue.automata.registers import Holds, stored_in
 from ensue.data.schema import Kind, Schema
 from ensue.kernels import fixed_point, row_search
 from ensue.language import ast
+from ensue.logic.formula import Formula as Instructions
+from ensue.logic.formula import NoInstruction, formula_of, kind_of
+from ensue.logic.stored_values import stored_in
 from ensue.logic.types import Typing
 from ensue.row_patterns.match_terms import Aggregate, Formula, Navigation, NumberOfMatch, RowValue, Term
 from ensue.row_patterns.pattern_program import Program
@@ -66,7 +66,7 @@ class SearchProgram:
             return stored_in(names[e.name]) if isinstance(e, ast.Name) else None
 
         try:
-            return formula_of(Holds(ast.replaced(part.expression, in_cells)), stored, part.schema)
+            return formula_of(ast.replaced(part.expression, in_cells), stored, part.schema)
         except NoInstruction as e:
             raise Interpreted(f"{e}".replace("of several events", "of the rows of a match")) from None
 

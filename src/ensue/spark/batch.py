@@ -20,6 +20,7 @@ from ensue.spark.bucket_count import BucketCount
 from ensue.spark.crossing import compacted
 from ensue.spark.layout import Layout, Slices
 from ensue.spark.packing import PACKED, Batches, Packer, gathered, handed_back, unpacked
+from ensue.spark.past_of_slices import Past, past_of
 from ensue.spark.recipe import SLICE, TIE, TIME, Recipe, in_order, travelling_name
 
 #: A row's place in its DataFrame, which orders events of equal time.
@@ -33,7 +34,9 @@ def run_batch(travelling: DataFrame, layout: Layout, recipe: Recipe, result: T.S
     if layout.slices is not None:
         buckets = int(travelling.sparkSession.conf.get("spark.sql.shuffle.partitions", "200") or 200)
         packed = compacted(travelling).mapInArrow(Packer(BucketCount(buckets, 0), layout.slices), PACKED)
-        return packed.repartition("bucket").mapInArrow(EvaluateSlices(recipe.by_slice, recipe, layout.slices), result)
+        past = past_of(travelling, layout.slices, buckets, recipe) if layout.slices.past else None
+        evaluate = EvaluateSlices(recipe.by_slice, recipe, layout.slices, past)
+        return packed.repartition("bucket").mapInArrow(evaluate, result)
     came = travelling.withColumn(_CAME, F.monotonically_increasing_id())
     shared = came.repartition(1) if layout.one_task else came.repartition(*map(travelling_name, layout.keys))
     order = [F.col(c).asc_nulls_last() for c in (TIME, TIE, _CAME) if c in shared.columns]
@@ -48,6 +51,7 @@ class EvaluateSlices:
     by_slice: Recipe
     recipe: Recipe
     slices: Slices
+    past: Past | None = None  # what stands before each slice, if it matters
 
     def __call__(self, batches: Batches) -> Batches:
         budget = self.recipe.budget()
@@ -61,6 +65,7 @@ class EvaluateSlices:
         # Putting them in order copies them.
         budget.holder().hold(Large.TASK, 2 * table.nbytes, len(table))
         stream = self.by_slice.stream(in_order(table))
+        stream = stream if self.past is None else self.past.told_to(stream)
         begins = stream.table.column(SLICE).to_numpy() * self.slices.length
         work = Work(
             self.by_slice.evaluated,

@@ -28,6 +28,8 @@ class Slices:
 
     length: int
     window: int
+    #: Whether it must be known beforehand what the events before each slice have come to.
+    past: bool = False
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,8 @@ class Layout:
         by = f"by {', '.join(map(column_shown, self.keys))}" if self.keys else ""
         if self.slices is not None:
             both = "by time slices" if not by else f"{by}, and by time slices"
-            return f"{both} of {_WINDOWS_A_SLICE_WITH_KEYS if by else _WINDOWS_A_SLICE} windows"
+            first = ", once a first pass has told what stands before each" if self.slices.past else ""
+            return f"{both} of {_WINDOWS_A_SLICE_WITH_KEYS if by else _WINDOWS_A_SLICE} windows{first}"
         return f"{by or 'one task for all'}: {self.because}"
 
 
@@ -63,4 +66,4 @@ def batch_layout(choice: Choice, tick: int | None) -> Layout:
         return Layout(keys, None, reach.because)
     windows = _WINDOWS_A_SLICE_WITH_KEYS if keys else _WINDOWS_A_SLICE
     ticks = reach.ticks + reach.ticks_before
-    return Layout(keys, Slices(max(windows * ticks, _SHORTEST // tick, 1), ticks), "")
+    return Layout(keys, Slices(max(windows * ticks, _SHORTEST // tick, 1), ticks, bool(reach.past)), "")

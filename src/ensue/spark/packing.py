@@ -97,6 +97,7 @@ def _batch_of(blobs: Iterable[_Blob]) -> pa.RecordBatch:
 class Packer:
     """`mapInArrow` function: packs rows into blobs. An event near the end of a slice also goes into the next one.
 
+    Where `last_only` is asked for, it goes only into the last slice that reads it.
     With `of_stream`, one task also sends a row without a blob to each bucket, which tells of itself, and to the one
     that knows what the checkpoint is for. A row that promises something goes to all buckets.
     """
@@ -104,6 +105,7 @@ class Packer:
     buckets: BucketCount
     slices: Slices | None = None
     of_stream: bool = False
+    last_only: bool = False
 
     def __call__(self, batches: Batches) -> Batches:
         from pyspark import TaskContext
@@ -143,6 +145,8 @@ class Packer:
         if self.slices is None:
             return table, hashes % buckets
         first, last = slice_range(as_integers(table.column(TIME)), self.slices)
+        if self.last_only:
+            return table.append_column(SLICE, pa.array(last)), (hashes + last) % buckets
         twice = np.flatnonzero(last > first)
         numbers = np.concatenate([first, last[twice]])
         if len(twice):

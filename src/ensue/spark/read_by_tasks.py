@@ -44,6 +44,8 @@ def read_by_tasks(events: EventFrame, down: Pushdown, layout: Layout, attributes
 def _read_by_tasks(events: EventFrame, down: Pushdown, layout: Layout, attributes: Sequence[str]) -> ReadByTasks:
     if any(a.startswith("\0") for a in attributes):
         raise LeftToSpark("a key of PARTITION BY is computed")
+    if layout.slices is not None and layout.slices.past:
+        raise LeftToSpark("a first pass tells what stands before each slice")
     if layout.slices is None and not layout.one_task:
         raise LeftToSpark("the events of a key come together by a shuffle")
     used = [events.time, *attributes, *(c for c in (events.type, events.tiebreak) if c is not None)]

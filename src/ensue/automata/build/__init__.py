@@ -37,12 +37,13 @@ from ensue.automata.build.tracking import Watcher
 from ensue.automata.liveness import pruned, uses_of
 from ensue.automata.model import Automaton, TooLarge
 from ensue.automata.predicates import rankings_of
-from ensue.automata.registers import Register, fresh
+from ensue.automata.registers import fresh
 from ensue.language import ast
 from ensue.language.position_logic import FromTo
 from ensue.language.printer import print_pattern
 from ensue.logic.comparisons import chains
 from ensue.logic.scope import captured, free, is_atom, joined, nullable, singles
+from ensue.logic.stored_values import Register
 
 __all__ = ["Unsupported", "apart", "build"]
 

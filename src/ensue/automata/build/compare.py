@@ -12,9 +12,10 @@ from collections.abc import Collection, Iterator
 
 from ensue.automata.model import Automaton, Builder, Label
 from ensue.automata.predicates import Test, conjunction
-from ensue.automata.registers import Action, Check, Clear, Keep, Register, Store, fresh
+from ensue.automata.registers import Action, Check, Clear, Keep, Store, fresh
 from ensue.logic.clauses import bare
 from ensue.logic.comparisons import Comparison
+from ensue.logic.stored_values import Register
 
 _DECISIVE = {"<": (Keep.GREATEST,), "<=": (Keep.GREATEST,), ">": (Keep.LEAST,), ">=": (Keep.LEAST,)}
 _ALL_EQUAL = (Keep.LEAST, Keep.GREATEST)

@@ -12,10 +12,11 @@ from collections.abc import Iterator, Mapping
 from ensue.automata.build.limits import Unsupported
 from ensue.automata.model import Automaton, Builder, Label
 from ensue.automata.predicates import Guard, Test
-from ensue.automata.registers import Action, Check, Holds, Register, Since, Store, fresh, stored_in
+from ensue.automata.registers import Action, Check, Holds, Since, Store, fresh
 from ensue.language import ast
 from ensue.logic.classify import conjuncts_of
 from ensue.logic.own_automata import Arc, OwnAutomaton, Written, fields_in, own_automaton_of
+from ensue.logic.stored_values import Register, stored_in
 
 #: Where a run stands, and the fields and clocks that it has written; None before its first event.
 _State = tuple[str, frozenset[str]] | None

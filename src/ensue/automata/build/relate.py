@@ -15,10 +15,11 @@ from ensue.automata.build.limits import Unsupported
 from ensue.automata.liveness import register_liveness
 from ensue.automata.model import Automaton, Builder, Label
 from ensue.automata.predicates import Guard, Test, conjunction
-from ensue.automata.registers import Action, Clear, Holds, Register, Store, formulas_of, fresh, register_of, stored_in
+from ensue.automata.registers import Action, Clear, Holds, Store, formulas_of, fresh
 from ensue.language import ast
 from ensue.logic.clauses import bare
 from ensue.logic.scope import last_of, last_of_names, running_of, variables_of
+from ensue.logic.stored_values import Register, register_of, stored_in
 
 _Parts = Mapping[ast.Expression, Register]
 

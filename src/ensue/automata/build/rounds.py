@@ -18,19 +18,7 @@ from ensue.automata.build.limits import Unsupported
 from ensue.automata.build.relate import guard_and_checks, parts_of
 from ensue.automata.model import Automaton, Builder, Label
 from ensue.automata.predicates import Guard
-from ensue.automata.registers import (
-    NULL,
-    Action,
-    Clear,
-    Holds,
-    Keep,
-    Register,
-    Store,
-    formulas_of,
-    fresh,
-    register_of,
-    stored_in,
-)
+from ensue.automata.registers import NULL, Action, Clear, Holds, Keep, Store, formulas_of, fresh
 from ensue.language import ast
 from ensue.language.printer import print_expression
 from ensue.logic.classify import conjunction, conjuncts_of
@@ -52,6 +40,7 @@ from ensue.logic.scope import (
     variables_of,
     without_aggregates,
 )
+from ensue.logic.stored_values import Register, register_of, stored_in
 from ensue.logic.window import looks_back
 
 #: How a register comes to hold the aggregate.

@@ -10,8 +10,9 @@ from fractions import Fraction
 from ensue.automata.build import within_time
 from ensue.automata.liveness import Registers, pruned, register_liveness, with_shared_registers
 from ensue.automata.model import Automaton, Transition
-from ensue.automata.registers import Action, Check, Clear, Holds, Register, Since, Store, fresh
+from ensue.automata.registers import Action, Check, Clear, Holds, Since, Store, fresh
 from ensue.language import ast
+from ensue.logic.stored_values import Register
 
 
 def clocks_of(automaton: Automaton) -> Registers:

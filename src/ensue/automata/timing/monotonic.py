@@ -22,10 +22,11 @@ from fractions import Fraction
 from ensue.automata.liveness import register_liveness
 from ensue.automata.model import Automaton, Builder, Label, Marks, Transition
 from ensue.automata.predicates import Guard
-from ensue.automata.registers import Action, Check, Clear, Holds, Register, Since, Store
+from ensue.automata.registers import Action, Check, Clear, Holds, Since, Store
 from ensue.automata.splitting import ALL_EVENTS, Splitter
 from ensue.automata.timing.clocks import clocks_of
 from ensue.language import ast
+from ensue.logic.stored_values import Register
 
 #: The most sets of states that are built.
 BUDGET = 200

@@ -23,10 +23,11 @@ from itertools import product
 from ensue.automata.liveness import Registers, register_liveness
 from ensue.automata.model import Automaton, Marks, Transition
 from ensue.automata.predicates import Before, Best, Chosen, Guard, TypeIs, conjunction, print_guard
-from ensue.automata.registers import Register, Since, conditions_of
+from ensue.automata.registers import Since, conditions_of
 from ensue.automata.timing.clocks import clocks_of, compares_values, in_units, resets_of
 from ensue.automata.timing.witness import PairedStep, times_of
 from ensue.automata.timing.zones import NO_BOUND, ZERO, Bound, Zone, at_most, less_than
+from ensue.logic.stored_values import Register
 
 #: The most pairs of transitions that are tried: 0.2 seconds with four clocks that are needed at once.
 BUDGET = 4_000

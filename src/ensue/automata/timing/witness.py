@@ -8,9 +8,10 @@ from fractions import Fraction
 
 from ensue.automata.model import Automaton, Transition
 from ensue.automata.predicates import Guard, conjunction
-from ensue.automata.registers import Clear, Register, Since, Store
+from ensue.automata.registers import Clear, Since, Store
 from ensue.automata.timing.clocks import in_units
 from ensue.automata.timing.zones import NO_BOUND, ZERO, Bound, at_most, less_than, tighten
+from ensue.logic.stored_values import Register
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ensue.automata.registers import Register
+from ensue.logic.stored_values import Register
 
 Bound = int
 NO_BOUND: Bound = 1 << 200

@@ -3,21 +3,28 @@
     $1 + 5 < v OR $2 <> name        with $1 and $2 in registers, v and name of the event
 
 A part that concerns only the event, however complex, is evaluated once per batch as a column, which is called a *term*.
-So instructions are needed only for what combines events: arithmetic, comparisons, AND, OR, NOT, and a few functions.
+So instructions are needed only for what combines events: arithmetic, comparisons, AND, OR, NOT, the functions of
+numbers, and those that choose among their arguments. What occurs twice is computed once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TypeVar
 
 import pyarrow as pa
 
-from ensue.automata.registers import Holds, Register, register_of
 from ensue.data.schema import Kind, Schema
 from ensue.language import ast
+from ensue.language.printer import print_expression
+from ensue.logic.clauses import bare
+from ensue.logic.comparisons import is_plain
+from ensue.logic.functions import finest_unit
+from ensue.logic.scope import variables_of
+from ensue.logic.stored_values import Register, register_of, stored_in
 from ensue.logic.types import Typing
 
 
@@ -41,12 +48,23 @@ class Op(IntEnum):
     IS_NULL = 29
     TO_FLOAT, DIVIDE, FLOOR, CEILING, ROOT = 30, 31, 32, 33, 34
     NULL = 35
+    SIGN, SIGN_FLOAT = 36, 37
+    GREATER, GREATER_FLOAT = 38, 39
+    LESSER, LESSER_FLOAT = 40, 41
+    COALESCE, COALESCE_FLOAT = 42, 43
+    CHOOSE, CHOOSE_FLOAT = 44, 45  # by the truth of `left`, one of the operands of the PAIR `right`
+    UNLESS, UNLESS_FLOAT = 46, 47  # `left`, and NULL where `right` is TRUE
+    PAIR = 48  # computes nothing: it has the operands of a function of more than two
+    EXP, LN, LOG10, SIN, COS, TAN, ASIN, ACOS, ATAN = 49, 50, 51, 52, 53, 54, 55, 56, 57
+    POWER, ATAN2 = 58, 59
+    DISTANCE = 60  # between the places of two PAIRs
+    FITS = 61  # `left`, and NULL where it is larger than the constant `right`: a time beyond 64 bits of nanoseconds
     # Of a register that adds up, together with a value of the event if there is a second operand.
-    HELD, HELD_FLOAT = 36, 37
-    LEAST, LEAST_FLOAT = 38, 39
-    GREATEST, GREATEST_FLOAT = 40, 41
-    TOTAL, TOTAL_FLOAT = 42, 43
-    COUNT = 44
+    HELD, HELD_FLOAT = 62, 63
+    LEAST, LEAST_FLOAT = 64, 65
+    GREATEST, GREATEST_FLOAT = 66, 67
+    TOTAL, TOTAL_FLOAT = 68, 69
+    COUNT = 70
 
 
 @dataclass(frozen=True)
@@ -83,10 +101,15 @@ class Formula:
     floats: list[float] = field(default_factory=list)
 
 
-def formula_of(condition: Holds, stored: Mapping[Register, ast.Expression], schema: Schema | None) -> Formula:
-    """Compiles a condition; `stored` gives the content of each register, as an expression over bare attributes."""
-    compiler = _Compiler(stored, Typing(schema))
-    _, kind = compiler.place(condition.condition)
+def formula_of(
+    condition: ast.Expression, stored: Mapping[Register, ast.Expression], schema: Schema | None, unit: str = "ns"
+) -> Formula:
+    """Compiles a condition; `stored` gives the content of each register, as an expression over bare attributes.
+
+    Times are whole numbers of the unit.
+    """
+    compiler = _Compiler(stored, Typing(schema), unit)
+    _, kind = compiler.place(condition)
     assert kind in (Kind.BOOLEAN, Kind.NULL) or schema is None, "a filter is TRUE or FALSE"
     return compiler.made
 
@@ -95,15 +118,44 @@ def computed(
     e: ast.Expression, stored: Mapping[Register, ast.Expression], schema: Schema | None, *, as_float: bool
 ) -> Formula:
     """Compiles a value that need be no condition; `as_float` makes a float of a whole number."""
-    compiler = _Compiler(stored, Typing(schema))
+    compiler = _Compiler(stored, Typing(schema), "ns")
     placed = compiler.place(e)
-    if as_float:
-        compiler.as_float(placed)
+    last = compiler.as_float(placed)[0] if as_float else placed[0]
+    if last != len(compiler.made.code) - 1:
+        raise NoInstruction(e, "a value that is a part of itself")
     return compiler.made
 
 
+def formula_between(condition: ast.Expression, schema: Schema | None) -> Formula | None:
+    """The instructions of a condition between events, wherever it is checked; None if it has a part without any.
+
+    Its registers are named as the parts of the condition that they hold.
+
+    >>> from ensue.language.parser import parse_expression
+    >>> made = formula_between(parse_expression("abs(x.v - y.v) < 1 AND x.s = y.s"), None)
+    >>> made.registers
+    ['x.v', 'y.v', 'x.s', 'y.s']
+    """
+    if not is_plain(condition):
+        return None
+    stored: dict[Register, ast.Expression] = {}
+
+    def as_stored(e: ast.Expression) -> ast.Expression | None:
+        if len(variables_of(e)) != 1:
+            return None
+        name = print_expression(e)
+        stored[name] = bare(e)
+        return stored_in(name)
+
+    try:
+        return formula_of(ast.replaced(condition, as_stored), stored, schema)
+    except NoInstruction:
+        return None
+
+
 _T = TypeVar("_T")
-_Placed = tuple[int, Kind]  # the place and the kind of a value; times are whole numbers of nanoseconds
+_Placed = tuple[int, Kind]  # the place and the kind of a value; times are whole numbers
+_TIMES = (Kind.TIMESTAMP, Kind.DURATION)
 _ARITHMETIC = {"+": Op.ADD, "-": Op.SUBTRACT, "*": Op.MULTIPLY, "%": Op.REMAINDER}
 _COMPARE = {"=": Op.EQUAL, "<>": Op.UNEQUAL, "<": Op.LESS, "<=": Op.AT_MOST, ">": Op.LESS, ">=": Op.AT_MOST}
 _OF_ROUNDS = {
@@ -111,15 +163,29 @@ _OF_ROUNDS = {
     "count": Op.COUNT,
 }
 _ROUNDING = {"floor": Op.FLOOR, "ceil": Op.CEILING}
+_OF_FLOAT = {
+    **{"sqrt": Op.ROOT, "exp": Op.EXP, "ln": Op.LN, "log10": Op.LOG10, "sin": Op.SIN, "cos": Op.COS},
+    **{"tan": Op.TAN, "asin": Op.ASIN, "acos": Op.ACOS, "atan": Op.ATAN},
+}
+_OF_FLOATS = {"power": Op.POWER, "atan2": Op.ATAN2}
+_FACTORS = {"radians": math.pi / 180.0, "degrees": 180.0 / math.pi}
+_EXTREMES = {"greatest": Op.GREATER, "least": Op.LESSER}
 
 
 class _Compiler:
-    def __init__(self, stored: Mapping[Register, ast.Expression], typing: Typing) -> None:
+    def __init__(self, stored: Mapping[Register, ast.Expression], typing: Typing, unit: str) -> None:
         self.made = Formula()
         self._stored = stored
         self._typing = typing
+        self._most = (2**63 - 1) // ast.NANOSECONDS[unit]
+        self._known: dict[ast.Expression, _Placed] = {}
 
     def place(self, e: ast.Expression) -> _Placed:
+        if e not in self._known:
+            self._known[e] = self._placed(e)
+        return self._known[e]
+
+    def _placed(self, e: ast.Expression) -> _Placed:
         register = register_of(e)
         if register is not None:
             return self._loaded(
@@ -131,7 +197,7 @@ class _Compiler:
             case ast.Unary(operator="NOT"):
                 return self._add(Op.NOT, self.place(e.operand)), Kind.BOOLEAN
             case ast.Unary():
-                return self._paired(Op.NEGATE, self._number(e.operand))
+                return self._fitting(e, self._paired(Op.NEGATE, self._number(e.operand)))
             case ast.Binary(operator="AND" | "OR"):
                 return self._joined(Op.AND if e.operator == "AND" else Op.OR, [self.place(e.left), self.place(e.right)])
             case ast.Binary(operator="*" | "/") if self._is_part_of_duration(e):
@@ -140,7 +206,8 @@ class _Compiler:
                 left, right = (self.as_float(self._number(side)) for side in (e.left, e.right))
                 return self._add(Op.DIVIDE, left, right), Kind.FLOAT
             case ast.Binary() if e.operator in _ARITHMETIC:
-                return self._paired(_ARITHMETIC[e.operator], self._number(e.left), self._number(e.right))
+                found = self._paired(_ARITHMETIC[e.operator], self._number(e.left), self._number(e.right))
+                return self._fitting(e, found)
             case ast.Binary() if e.operator in _COMPARE:
                 return self._compared(e, e.operator, self.place(e.left), self.place(e.right))
             case ast.IsNull():
@@ -155,17 +222,87 @@ class _Compiler:
                 inside = [self._compared(e, ">=", operand, self.place(e.low))]
                 inside.append(self._compared(e, "<=", operand, self.place(e.high)))
                 return self._negated(self._joined(Op.AND, inside), e.negated)
-            case ast.Call(function="abs", arguments=(argument,)):
-                return self._paired(Op.ABSOLUTE, self._number(argument))
-            case ast.Call(function="floor" | "ceil", arguments=(argument,)):
-                found = self._number(argument)
-                whole = found[1] is Kind.INTEGER
-                return found if whole else (self._add(_ROUNDING[e.function], found), Kind.FLOAT)
-            case ast.Call(function="sqrt", arguments=(argument,)):
-                return self._add(Op.ROOT, self.as_float(self._number(argument))), Kind.FLOAT
+            case ast.Call(own=None):
+                return self._function(e)
+            case ast.Case():
+                return self._case(e)
             case ast.Running():
                 return self._of_rounds(e, e.aggregate)
         raise NoInstruction(e, _name_of(e))
+
+    def _function(self, e: ast.Call) -> _Placed:
+        match e.function:
+            case "abs":
+                return self._paired(Op.ABSOLUTE, self._number(e.arguments[0]))
+            case "sign":
+                return self._paired(Op.SIGN, self._number(e.arguments[0]))
+            case "floor" | "ceil":
+                found = self._number(e.arguments[0])
+                whole = found[1] is Kind.INTEGER
+                return found if whole else (self._add(_ROUNDING[e.function], self.as_float(found)), Kind.FLOAT)
+            case "radians" | "degrees":
+                factor = self.place(ast.Literal(_FACTORS[e.function], ast.LiteralType.FLOAT))
+                return self._paired(Op.MULTIPLY, self.as_float(self._number(e.arguments[0])), factor)
+            case "distance":
+                lat, lon, other_lat, other_lon = (self.as_float(self._number(a)) for a in e.arguments)
+                return self._add(Op.DISTANCE, self._pair(lat, lon), self._pair(other_lat, other_lon)), Kind.FLOAT
+            case "coalesce":
+                return self._folded(Op.COALESCE, e.arguments)
+            case "greatest" | "least":
+                return self._folded(_EXTREMES[e.function], e.arguments)
+            case "nullif":
+                value, other = e.arguments
+                equal = self._compared(e, "=", self.place(value), self.place(other))
+                return self._unless(self.place(value), equal)
+            case "if":
+                test, yes, no = e.arguments
+                return self._chosen(self.place(test), *self._alike(e, [self.place(yes), self.place(no)]))
+        if e.function in _OF_FLOAT:
+            return self._add(_OF_FLOAT[e.function], self.as_float(self._number(e.arguments[0]))), Kind.FLOAT
+        if e.function in _OF_FLOATS:
+            floats = [self.as_float(self._number(a)) for a in e.arguments]
+            return self._add(_OF_FLOATS[e.function], *floats), Kind.FLOAT
+        raise NoInstruction(e, _name_of(e))
+
+    def _case(self, e: ast.Case) -> _Placed:
+        """The branches as choices inside each other, the last one innermost."""
+        otherwise = (self._add(Op.NULL), Kind.NULL) if e.otherwise is None else self.place(e.otherwise)
+        *results, found = self._alike(e, [*(self.place(result) for _, result in e.branches), otherwise])
+        operand = None if e.operand is None else self.place(e.operand)
+        for (asked, _), result in zip(reversed(e.branches), reversed(results), strict=True):
+            test = self.place(asked)
+            found = self._chosen(test if operand is None else self._compared(e, "=", operand, test), result, found)
+        return found
+
+    def _folded(self, op: Op, arguments: Sequence[ast.Expression]) -> _Placed:
+        """A function of any number of arguments, made of one of two."""
+        placed = self._alike(arguments[0], [self.place(a) for a in arguments])
+        kind = next((kind for _, kind in placed if kind is not Kind.NULL), Kind.NULL)
+        if kind is Kind.STRING and op is not Op.COALESCE:
+            raise NoInstruction(arguments[0], "the order of strings")
+        found, *others = placed
+        for other in others:
+            found = self._add(Op(op + (kind is Kind.FLOAT)), found, other), kind
+        return found
+
+    def _alike(self, e: ast.Expression, placed: list[_Placed]) -> list[_Placed]:
+        """The values as floats, if one of them is a float."""
+        kinds = {kind for _, kind in placed} - {Kind.NULL}
+        if Kind.FLOAT in kinds:
+            return [self.as_float(p) for p in placed]
+        if len(kinds) > 1:
+            raise NoInstruction(e, "a choice among values of several types")
+        return placed
+
+    def _chosen(self, test: _Placed, yes: _Placed, no: _Placed) -> _Placed:
+        kind = no[1] if yes[1] is Kind.NULL else yes[1]
+        return self._add(Op(Op.CHOOSE + (kind is Kind.FLOAT)), test, self._pair(yes, no)), kind
+
+    def _unless(self, value: _Placed, test: _Placed) -> _Placed:
+        return self._add(Op(Op.UNLESS + (value[1] is Kind.FLOAT)), value, test), value[1]
+
+    def _pair(self, left: _Placed, right: _Placed) -> _Placed:
+        return self._add(Op.PAIR, left, right), Kind.NULL
 
     def _is_part_of_duration(self, e: ast.Binary) -> bool:
         """Whether a duration is multiplied by a float or divided by a number, which rounds to whole nanoseconds."""
@@ -175,6 +312,14 @@ class _Compiler:
             and found.kind is Kind.DURATION
             and (e.operator == "/" or any(side is not None and side.kind is Kind.FLOAT for side in sides))
         )
+
+    def _fitting(self, e: ast.Expression, found: _Placed) -> _Placed:
+        """What was computed, NULL where it is a time that does not fit 64 bits of nanoseconds."""
+        type_ = self._typing.infer(self._over_attributes(e))
+        if self._most == 2**63 - 1 or type_ is None or type_.kind not in _TIMES:
+            return found
+        self.made.code.append(Instruction(Op.FITS, found[0], _numbered(self.made.whole, self._most)))
+        return len(self.made.code) - 1, found[1]
 
     def _over_attributes(self, e: ast.Expression) -> ast.Expression:
         """The part with what each register holds in its place."""
@@ -252,7 +397,7 @@ class _Compiler:
 
 
 def kind_of(e: ast.Expression, typing: Typing) -> Kind:
-    """The kind as which a value is computed: times and durations are whole numbers of nanoseconds."""
+    """The kind as which a value is computed: times and durations are whole numbers."""
     found = typing.infer(e)
     if found is None:
         return Kind.FLOAT  # without a schema, nothing is run and nothing is refused for its type
@@ -260,7 +405,14 @@ def kind_of(e: ast.Expression, typing: Typing) -> Kind:
         raise NoInstruction(e, f"values of type {found}")
     if typing.has_long_decimals(e):
         raise NoInstruction(e, "decimals of more than 15 digits")
-    return Kind.INTEGER if found.kind in (Kind.TIMESTAMP, Kind.DURATION) else found.kind
+    return Kind.INTEGER if found.kind in _TIMES else found.kind
+
+
+def unit_of(loaded: Iterable[ast.Expression], schema: Schema | None) -> str:
+    """The unit in which all times and durations among these values are whole numbers."""
+    typing = Typing(schema)
+    types = [type_ for e in loaded if (type_ := typing.infer(e)) is not None and type_.kind in _TIMES]
+    return finest_unit(types) if types else "ns"
 
 
 def _name_of(e: ast.Expression) -> str:
