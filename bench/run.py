@@ -6,7 +6,7 @@ import platform
 import sys
 from typing import Any
 
-from bench import disorder, functions, growth, keyed, peers, remembered, row_patterns, scaling, windows
+from bench import automata, disorder, functions, growth, keyed, peers, remembered, row_patterns, scaling, windows
 from bench.measure import measure
 from bench.report import commit, keep, section
 from bench.workloads import engine_workloads, selector_workloads
@@ -27,6 +27,7 @@ def main() -> None:
     results["joined"] = section("peers, pairs of one key", remembered.joined(events))
     results["time"] = section("time, one core", remembered.timed(events))
     results["disorder"] = section("live queries, one core", list(disorder.disorder(events)))
+    results["automata"] = section("automata of one's own, one core", list(automata.automata(4 * events)))
     results["windows of data"] = section("aggregates of windows, one core", list(windows.windows(events)))
     results["functions"] = section("each function beside a comparison", list(functions.functions(events)))
     results["row patterns"] = section("row patterns, one core", row_patterns.embedded(events if small else 10 * events))
