@@ -6,7 +6,19 @@ import platform
 import sys
 from typing import Any
 
-from bench import automata, disorder, functions, growth, keyed, peers, remembered, row_patterns, scaling, windows
+from bench import (
+    automata,
+    between_events,
+    disorder,
+    functions,
+    growth,
+    keyed,
+    peers,
+    remembered,
+    row_patterns,
+    scaling,
+    windows,
+)
 from bench.measure import measure
 from bench.report import commit, keep, section
 from bench.workloads import engine_workloads, selector_workloads
@@ -23,6 +35,8 @@ def main() -> None:
     results["enumeration"] = section("enumeration", scaling.enumeration(small))
     results["NEXT of pairs"] = section("NEXT of pairs in any order", growth.all_pairs(events // 10))
     results["correlation"] = section("correlation, one core", remembered.correlation(events))
+    results["between events"] = section("conditions between events, one core", between_events.between_events(events))
+    results["many types"] = section("many types, one core", between_events.many_types(events))
     results["few hits"] = section("correlation with few hits, one core", remembered.few_hits(events))
     results["joined"] = section("peers, pairs of one key", remembered.joined(events))
     results["time"] = section("time, one core", remembered.timed(events))

@@ -16,8 +16,9 @@ from ensue.plan.choice import choose
 from ensue.results.running_query import RunningQuery
 
 CUT = 40
+_WINDOWS = "WINDOW w AS (IS A:+ : C? UNTIL (ANY[v < 80] OR END)) PARTITION BY k"
 #: A query of every kind of state: what the automaton engine keeps in its several structures, the matches that wait for
-#: a deadline, the events that the reference keeps, and the columns that items look back to.
+#: a deadline or for what closes a window, the events that the reference keeps, and the columns that items look back to.
 KINDS = {
     "window": ("auto", "SELECT * FROM S WHERE A ; B+ ; C WITHIN 12 EVENTS WITHIN 12 s"),
     "keys": ("auto", "SELECT x.v, y FROM S WHERE A AS x ; B AS y PARTITION BY k, name WITHIN 60 s"),
@@ -26,6 +27,7 @@ KINDS = {
     "one clock": ("auto", "SELECT * FROM S WHERE A ;[<= 8 s] B"),
     "look-back": ("auto", "SELECT PREV(x.v) AS p FROM S WHERE A AS x ; B FILTER PREV(x.v) < 90 PARTITION BY name"),
     "deadline": ("auto", "SELECT a.v FROM S WHERE A AS a ; NOT B WITHIN 6 s PARTITION BY k"),
+    "until": ("auto", f"SELECT sum(w.v) AS s, first(w.name) AS f FROM S {_WINDOWS} CONSUME BY PARTITION"),
     "reference": ("reference", "SELECT x, y.v FROM S WHERE A AS x ; B AS y WITHIN 20 s"),
     "deadline of the reference": ("reference", "SELECT a.v FROM S WHERE A AS a ; NOT B WITHIN 6 s"),
 }

@@ -19,7 +19,7 @@ from ensue.language import ast
 from ensue.language.parser import parse_pattern, parse_query
 from ensue.language.printer import print_pattern, print_query
 from ensue.logic.check import Checked, check
-from ensue.logic.scope import always_marked, captured, free
+from ensue.logic.scope import always_marked, bindings, captured, free
 from ensue.rewrite import PATTERN_RULES, RULES, QueryParts, Rule, rewrite, rewrite_pattern
 from ensue.rewrite.bottom_up import bottom_up
 
@@ -108,6 +108,8 @@ def put_together(parts: QueryParts) -> Checked:
         pattern = replace(parts.absence, body=pattern)
     for condition in parts.related:
         pattern = ast.Filter(pattern, condition)
+    if parts.marked:
+        pattern = ast.Project(tuple(x for x in bindings(pattern) if x not in parts.marked), pattern)
     return parts.with_pattern(pattern).checked
 
 

@@ -146,6 +146,19 @@ QUERIES: list[Hostile] = [
         "quakes",
         SELECT + f"(S AS x)+ ; S AS y FILTER y.mag > 5 AND {_near('x', 'y')} WITHIN 1 d",
     ),
+    Hostile(
+        "three quakes near a strong one",
+        "quakes",
+        SELECT
+        + "(S AS m FILTER m.mag >= 5) ; (S AS b FILTER distance(m.lat, m.lon, b.lat, b.lon) <= 100000){3} WITHIN 1 d",
+    ),
+    Hostile(
+        "three quakes near a strong one, spelled out",
+        "quakes",
+        SELECT + "(S AS m FILTER m.mag >= 5) ; (S AS b FILTER 2 * 6371 * asin(sqrt("
+        "power(sin(radians(b.lat - m.lat) / 2), 2) + cos(radians(m.lat)) * cos(radians(b.lat))"
+        " * power(sin(radians(b.lon - m.lon) / 2), 2))) <= 100){3} WITHIN 1 d",
+    ),
     Hostile("aftershocks", "quakes", SELECT + "S AS m ; (S AS a FILTER a.mag < m.mag)+ FILTER m.mag > 4.5 WITHIN 1 d"),
     # Tables that are larger than the matches from which they are made.
     Hostile("a wide table", "AB 3000 wide", SELECT + "A AS x ; B AS y WITHIN 2000 EVENTS", then="arrow"),

@@ -40,6 +40,7 @@ class MoveKind(IntEnum):
     SIFT = 2  # checks each run between two keys, and joins those that pass into one list
     EACH = 3  # moves the runs that pass one by one, with their register contents
     MERGE = 4  # moves all runs that pass at once, with their register contents, in the same order
+    CUT = 5  # keeps the tree without the runs for which something absent has come, which are looked up
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,8 @@ class RegisterMoves:
         bound = self._bound(comparisons, had, self._stored(source))
         if not marks and not actions and live == had and target:
             kind = MoveKind.PASS
+        elif not marks and live == had and target and all(isinstance(a, Holds) and a.absent for a in actions):
+            kind, bound = MoveKind.CUT, self._bound_of_absent(formulas_of(actions), had, self._stored(source))
         elif live & had - replaced:
             kind = MoveKind.MERGE if not bound and self._stay_in_order(live, had, replaced, actions) else MoveKind.EACH
         else:
@@ -83,7 +86,8 @@ class RegisterMoves:
 
     def comparisons_of(self, actions: Actions) -> list[Comparison | Narrowed]:
         """The checks of one register each, with those that follow from conditions over several."""
-        return [*comparisons_of(actions), *(n for f in formulas_of(actions) for n in self.narrowings.get(f, ()))]
+        wanted = [f for f in formulas_of(actions) if not f.absent]
+        return [*comparisons_of(actions), *(n for f in wanted for n in self.narrowings.get(f, ()))]
 
     def merges(self, automaton: Automaton) -> bool:
         """Whether a transition by itself, without others that move along, moves runs with their register contents."""
@@ -134,6 +138,13 @@ class RegisterMoves:
                 return n + 1
         return len(self.registers)
 
+    def _bound_of_absent(self, absent: list[Holds], had: Registers, stored: Registers) -> int:
+        """The number of leading registers by which the runs are next to each other that all of these may end."""
+        first = next((n for n, r in enumerate(self.registers) if r in had), 0)
+        register = self.registers[first]
+        followed = [{n.register for n in self.narrowings.get(f, ())} for f in absent]
+        return first + 1 if register in stored and all(register in found for found in followed) else 0
+
     def _live(self, states: frozenset[int]) -> Registers:
         return _NONE.union(*(self._memory.live.get(s, _NONE) for s in states))
 
@@ -150,7 +161,12 @@ def registers_in_order(automaton: Automaton, actions: Sequence[Actions], narrowi
     adding = {w.register for a in actions for w in adding_up(a)}
     equal = {c.register for a in actions for c in comparisons_of(a) if _is_equality(c)}
     near = {n.register for found in narrowings.values() for n in found if n.two_sided}
-    return sorted(automaton.registers, key=lambda r: (r in adding, r not in equal, r not in near, len(r), r))
+    ended = {n.register for f, found in narrowings.items() for n in found if f.absent}
+
+    def place(r: Register) -> tuple[bool, bool, bool, bool, int, str]:
+        return r in adding, r not in equal, r not in near, r not in ended, len(r), r
+
+    return sorted(automaton.registers, key=place)
 
 
 def adding_up(actions: Actions) -> list[Store]:
@@ -168,11 +184,12 @@ def slow_moves(automaton: Automaton, narrowings: Narrowings | None = None) -> li
     found: dict[str, None] = {}
     for t, move in moves.of_transitions(automaton):
         first = moves.registers[: move.bound]
-        if any(
-            isinstance(n, Narrowed) and n.two_sided and n.register in first for n in moves.comparisons_of(t.actions)
-        ):
-            continue  # what is looked at lies near the event's own value
+        asked = [c for c in moves.comparisons_of(t.actions) if c.register in first]
+        near = any(isinstance(c, Narrowed) and c.two_sided for c in asked)
+        if near or (move.kind is MoveKind.SIFT and any(map(_is_equality, asked))):
+            continue  # what is looked at lies near the event's own value, or has the same
         carried = move.kind in (MoveKind.EACH, MoveKind.MERGE) and not all(r in first for r in move.live)
-        if carried or move.kind is MoveKind.SIFT:
+        cut = move.kind is MoveKind.CUT and not move.bound
+        if carried or cut or move.kind is MoveKind.SIFT:
             found[", ".join(sorted(t.marks)) or "an event between"] = None
     return list(found)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -172,6 +172,12 @@ class Closings:
         order = known[np.lexsort((both.found.end[known], closed[known]))]
         return self._told.of(both.some(order))
 
+    def forget(self, told: ComplexEvents) -> None:
+        """Lets these windows wait no longer: they have been told."""
+        if self._waiting is not None and len(self._waiting.found) and len(told):
+            other = ~np.isin(_both_ends(self._waiting.found), _both_ends(told))
+            self._waiting = self._waiting.some(np.flatnonzero(other))
+
     def rest(self) -> ComplexEvents:
         """The windows that the end closes, once it is known that nothing follows."""
         waiting, self._waiting = self._waiting, None
@@ -211,6 +217,12 @@ class Closings:
 
 
 _ARRAYS = ("start", "end", "offset", "marked", "mark", "following")
+
+
+def _both_ends(found: ComplexEvents) -> Any:
+    """The first and the last event of each window, as one value."""
+    ends = np.ascontiguousarray(np.stack([found.start, found.end], axis=1))
+    return ends.view([("start", "<i8"), ("end", "<i8")]).reshape(-1)
 
 
 def _most(codes: Codes) -> int:
@@ -300,6 +312,9 @@ class ClosingEngine:
 
     def finish(self) -> ComplexEvents:
         return self._closings.rest()
+
+    def forget(self, told: ComplexEvents) -> None:
+        self._closings.forget(told)
 
     def referenced(self) -> Positions:
         return np.unique(np.concatenate([self._engine.referenced(), self._closings.positions]))

@@ -35,7 +35,7 @@ def finished(
     budget = budget or Budget()
     if judged or mode is Mode.UNION:
         budget.check(Large.JUDGED, _COPIES * found.nbytes, len(found))
-    if plan is not None and plan.closing is not None and (judged or mode is Mode.UNION):
+    if plan is not None and plan.waits and (judged or mode is Mode.UNION):
         found = found.in_order(np.argsort(found.end, kind="stable"))  # they came as they became known
     if plan is not None and judged:
         found = _judged(found, plan, events, budget)

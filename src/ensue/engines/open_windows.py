@@ -40,7 +40,8 @@ def open_windows(choice: Choice, *, expected: bool = True, timed: bool = True) -
     expectation = choice.expectation if expected and choice.own_keys else None
     found = overlap(plan.with_registers.automaton, expectation, timed=timed)
     most = _counted(found, plan.window)
-    if plan.closing is not None and not plan.closing.one_event:
+    closings = [p.closing for p in (plan, *plan.alternatives) if p.closing is not None]
+    if not all(c.one_event for c in closings):
         return OpenWindows(Answer.NOT_KNOWN, why="UNTIL with several events may let any number of windows wait")
     if found.bounded or most is not None:
         return OpenWindows(Answer.BOUNDED, most, found.longest)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from ensue.data.budget import Budget
 from ensue.engines.closings import ClosingEngine, Closings
 from ensue.engines.deadlines import DeadlineEngine
+from ensue.engines.pairs_apart import PairsApart
 from ensue.engines.protocol import Engine
 from ensue.plan import Plan
 from ensue.plan.choice import Choice
@@ -43,6 +45,9 @@ def opened(
         from ensue.engines.reference.batches import ReferenceEngine
 
         return ReferenceEngine(choice.evaluated, tick, progress, budget)
+    if choice.plan.alternatives:
+        each = (replace(choice, plan=p) for p in choice.plan.alternatives)
+        return PairsApart([opened(c, tick, given=given, budget=budget) for c in each], choice.plan.marks)
     from ensue.engines.automaton import AutomatonEngine  # numba is loaded where it is used
     from ensue.kernels.delivery import delivery_of
 

@@ -107,14 +107,14 @@ def _all_rows(work: Work) -> ComplexEvents:
     found = _in_parallel(work)
     if found is None:
         found = work.collected().add_all(evaluate_in_batches(work)).concatenated(_sets(work))
-    if work.choice.plan is None or work.choice.plan.closing is None:
+    if work.choice.plan is None or not work.choice.plan.waits:
         return found
     return found.in_order(np.argsort(found.end, kind="stable"))  # they came as they became known
 
 
 def _first_rows(work: Work, quota: RowQuota) -> ComplexEvents:
     """The rows that a quota takes. One thread looks for them in the first events; if it takes all, others help."""
-    waits = work.choice.plan is not None and work.choice.plan.closing is not None
+    waits = work.choice.plan is not None and work.choice.plan.waits
     if (len(work.stream) <= _FIRST_EVENTS or work.choice.plan is None) and not waits:
         return _taken(work, quota)
     if quota.of_each_key or waits:
@@ -174,7 +174,7 @@ def _of_reference(engine: Engine, stream: EventStream) -> ComplexEvents:
 def _in_parallel(work: Work) -> ComplexEvents | None:
     """By several threads; None where the query, or the table, is not one for them."""
     plan = work.choice.plan
-    if plan is None or work.cores < 2:
+    if plan is None or work.cores < 2 or plan.alternatives:
         return None
     from ensue.engines.parallel import in_slices_or_shares, is_for_several  # numba is loaded where it is used
 

@@ -112,8 +112,9 @@ def _engine(choice: Choice) -> list[str]:
     if plan.absence is not None:
         absent = " or ".join(map(print_guard, plan.absence.guards))
         lines.append(f"absent        {absent}: looked for after the end of each match")
-    if plan.closing is not None and plan.closing.followers is not None:
-        lines.append(f"closed        by {_closers(plan.closing.followers, plan.closing.one_event)}")
+    for closing in (p.closing for p in (plan, *plan.alternatives) if p.closing is not None):
+        if closing.followers is not None:
+            lines.append(f"closed        by {_closers(closing.followers, closing.one_event)}")
     lines += timing_lines(choice, slow)
     if plan.decided_last:
         lines.append(f"detection     from the matches, because {plan.decided_last}")

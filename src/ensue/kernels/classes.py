@@ -29,7 +29,9 @@ from ensue.errors import EngineError
 from ensue.kernels.jit import kernel
 from ensue.kernels.latest_starts import RunningLatestStart
 from ensue.kernels.machines import RunningMachine
+from ensue.kernels.wide_words import Pairs, placed
 from ensue.language import ast
+from ensue.plan.capacity import WORD_BITS
 
 #: What a machine tells of each event.
 Told = npt.NDArray[Any]
@@ -72,8 +74,8 @@ class Classifier:
         self._types_of = {p: types for p, types in asked_of.items() if _takes_long(p.expression)}
         # Of events whose types were asked before they came, only the answers are here.
         self._given_types = {p.name: k for k, p in enumerate(predicates) if isinstance(p, TypeIs) and given >> k & 1}
-        self._folded = _Folded(predicates, given)
-        self._machines = [(_Folded(m.predicates), _running(m, tick)) for m in machines]
+        self._folded = _folded(predicates, given)
+        self._machines = [(_folded(m.predicates), _running(m, tick)) for m in machines]
         folded = (self._folded, *(f for f, _ in self._machines))
         self._asks_types = bool(self._types_of) or any(f.asks_types for f in folded)
 
@@ -211,6 +213,59 @@ def _holding(p: Test | Before | CameBefore, truth: Mapping[Test, Mask], told: Ma
     return told[p.machine]
 
 
+def _folded(predicates: Sequence[Predicate], given: int = 0) -> _Folded | _FoldedInParts:
+    return _Folded(predicates, given) if len(predicates) <= WORD_BITS else _FoldedInParts(predicates)
+
+
+class _FoldedInParts:
+    """The same for more predicates than a word has bits: types by themselves, and others as many at a time as fit."""
+
+    def __init__(self, predicates: Sequence[Predicate]) -> None:
+        bits = {p: 1 << k for k, p in enumerate(predicates)}
+        self._types = {p.name: bit for p, bit in bits.items() if isinstance(p, TypeIs)}
+        others = [p for p in predicates if not isinstance(p, TypeIs)]
+        parts = [others[k : k + WORD_BITS] for k in range(0, len(others), WORD_BITS)]
+        self._parts = [(_Folded(part), [bits[p] for p in part], Pairs()) for part in parts]
+        self._words_of_types: list[int] = []
+        self._class: dict[int, int] = {}
+
+    @property
+    def words(self) -> list[int]:
+        return self._parts[-1][2].words if self._parts else self._words_of_types
+
+    @property
+    def asks_types(self) -> bool:
+        """Whether events of different types can be of different classes."""
+        return bool(self._types)
+
+    def classes(
+        self,
+        codes: Codes,
+        names: Sequence[str | None],
+        truth: Mapping[Test, Mask],
+        told: Mapping[Past, Told],
+        given: Words | None = None,
+    ) -> tuple[Codes, Classes]:
+        """A code for each event, and the class of each code."""
+        assert given is None, "what comes evaluated with the events fits one word"
+        of_code = np.array([self._number(self._types.get(n, 0) if n is not None else 0) for n in names])
+        if not self._parts:
+            return codes, of_code.astype(np.uint16)
+        found, words = of_code[codes], self._words_of_types
+        for part, bits, pairs in self._parts:
+            own, class_of = part.classes(np.zeros(len(codes), dtype=np.int32), [None], truth, told)
+            found = pairs.numbered(found, class_of[own], words, [placed(w, bits) for w in part.words])
+            words = pairs.words
+        _check_number(len(words))
+        return found.astype(np.int32), np.arange(len(words), dtype=np.uint16)
+
+    def _number(self, word: int) -> int:
+        if word not in self._class:
+            self._class[word] = len(self._words_of_types)
+            self._words_of_types.append(word)
+        return self._class[word]
+
+
 class _Folded:
     """Numbers the words of some predicates as they occur: bit `k` of a word says whether predicate `k` holds."""
 
@@ -266,11 +321,15 @@ class _Folded:
 
     def _number(self, word: int) -> int:
         if word not in self._class:
-            if len(self.words) == _MOST_CLASSES:
-                raise EngineError(f"the query's conditions tell more than {_MOST_CLASSES:,} classes of events apart")
+            _check_number(len(self.words) + 1)
             self._class[word] = len(self.words)
             self.words.append(word)
         return self._class[word]
+
+
+def _check_number(classes: int) -> None:
+    if classes > _MOST_CLASSES:
+        raise EngineError(f"the query's conditions tell more than {_MOST_CLASSES:,} classes of events apart")
 
 
 @kernel

@@ -8,7 +8,7 @@ from ensue.automata.register_moves import MoveKind
 from ensue.kernels.stepping import Columns
 
 # How a move takes the runs of its source, as plain integers.
-PASS, UNION, SIFT, EACH, MERGE = map(int, MoveKind)
+PASS, UNION, SIFT, EACH, MERGE, CUT = map(int, MoveKind)
 # Which value stays where one is stored already; more are in `running_totals.py`.
 KEEP_NEW, KEEP_LEAST, KEEP_GREATEST, KEEP_NONE = 0, 1, 2, 3
 
@@ -25,14 +25,15 @@ class Actions(NamedTuple):
     first: Any  # int32[actions + 1, 3]: the checks, stores and formulas of an action go up to those of the next
     checks: Any  # int32[checks, 2]
     stores: Any  # int32[stores, 3]
-    formulas: Any  # int32[formulas, 2]
+    formulas: Any  # int32[formulas, 4]
 
 
 FIRST_CHECK, FIRST_STORE, FIRST_FORMULA = range(3)
 # Of checks and stores: which register, which column of the batch, and which value a store keeps.
 REGISTER, COLUMN, KEEP = range(3)
-# Of formulas: which one, and whether it must not be TRUE.
-FORMULA, ABSENT = range(2)
+# Of formulas: which one, and whether it must not be TRUE; by which register the runs are looked up for which it may be
+# TRUE, and the column that says where, both below 0 for none.
+FORMULA, ABSENT, ENDED, ENDED_COLUMN = range(4)
 
 
 class Spine(NamedTuple):

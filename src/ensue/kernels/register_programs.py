@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -10,7 +10,17 @@ import numpy as np
 
 from ensue.automata.determinize import START, Move, Program, Subset
 from ensue.automata.register_moves import MoveKind, RegisterMoves
-from ensue.automata.registers import Keep, Store, comparisons_of, formulas_of, writes_of
+from ensue.automata.registers import (
+    Check,
+    Holds,
+    Keep,
+    Narrowed,
+    Since,
+    Store,
+    comparisons_of,
+    formulas_of,
+    writes_of,
+)
 from ensue.data.schema import Kind
 from ensue.kernels import formulas, register_data, running_totals
 from ensue.kernels.growing import GrowingTable
@@ -145,15 +155,21 @@ class RegisterPrograms:
         first = [(0, 0, 0)]
         checks: list[tuple[int, int]] = []
         stores: list[tuple[int, int, int]] = []
-        asked: list[tuple[int, int]] = []
+        asked: list[tuple[int, int, int, int]] = []
         for actions in self._actions:
             checks += [(self.place(c.register), check[c]) for c in self._taking.comparisons_of(actions)]
-            asked += [(formula[f], int(f.absent)) for f in formulas_of(actions)]
+            asked += [(formula[f], int(f.absent), *self._ended(f, check)) for f in formulas_of(actions)]
             for w in writes_of(actions):
                 keep = self._keep(w) if isinstance(w, Store) else register_data.KEEP_NONE
                 stores.append((self.place(w.register), store[w] if isinstance(w, Store) else 0, keep))
             first.append((len(checks), len(stores), len(asked)))
-        return register_data.Actions(_table(first, 3), _table(checks, 2), _table(stores, 3), _table(asked, 2))
+        return register_data.Actions(_table(first, 3), _table(checks, 2), _table(stores, 3), _table(asked, 4))
+
+    def _ended(self, f: Holds, column: Mapping[Check | Since | Narrowed, int]) -> tuple[int, int]:
+        """By which register the runs are looked up that something absent ends, and the column that says where."""
+        found = [n for n in self._narrowings[f] if f.absent]
+        first = min(found, key=lambda n: self._number[n.register], default=None)
+        return (-1, -1) if first is None else (self._number[first.register], column[first])
 
     def _keep(self, store: Store) -> int:
         of_floats = self.sums.get(store.register, False)

@@ -12,10 +12,12 @@ from typing import Any
 from ensue.kernels.arena import MARK_BITS, NOTHING, REST, USED, Arena, Window, alive, new_cell, new_start
 from ensue.kernels.jit import at, inlined, inner, part
 from ensue.kernels.register_checks import descend, find_bounds, has_room, held_list, passes, store
+from ensue.kernels.register_cut import without_ended
 from ensue.kernels.register_data import (
     ACTION,
     BOUND,
     CLOCK,
+    CUT,
     EACH,
     KIND,
     LOST,
@@ -92,7 +94,9 @@ def _move(tables: Tables, state: State, registers: RegisterData, event: Event, w
             scratch[at(slot)] = root if root != NOTHING and alive(arena, root, window) else NOTHING
         elif kind == MERGE:
             scratch[at(slot)] = merged(arena, registers, registers.spine, root, target, move, window)
-        elif kind in (PASS, EACH):
+        elif kind == CUT and target == NOTHING:
+            scratch[at(slot)] = without_ended(arena, registers, root, move, window)
+        elif kind in (PASS, EACH, CUT):
             scratch[at(slot)] = _each(arena, registers, root, target, move, window)
         else:
             added = _united(tables, arena, registers, event, source, root, move, window)

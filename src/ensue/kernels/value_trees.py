@@ -166,6 +166,57 @@ def put(arena: Arena, root: int, key: Any, added: int, new: bool, window: Window
 
 
 @inner
+def without(arena: Arena, root: int, key: Any, window: Window, way: Any) -> int:
+    """The tree without the list under the key, which is there; `way` has room for DEEPEST nodes."""
+    nodes, values = arena.node, arena.values
+    count = len(key)
+    depth, node = 0, root
+    order = compare(values, node, key, count)
+    while order != 0:
+        way[depth] = node
+        depth += 1
+        node = nodes[node, CHILD] if order > 0 else nodes[node, REST]
+        order = compare(values, node, key, count)
+    made: int = _joined(arena, nodes[node, CHILD], nodes[node, REST], count, window, way, depth)
+    for d in range(depth - 1, -1, -1):
+        old = way[d]
+        own = own_list(arena, old)
+        if compare(values, old, key, count) > 0:
+            made = _copy(arena, old, made, own, nodes[old, REST], window)
+        else:
+            made = _copy(arena, old, nodes[old, CHILD], own, made, window)
+    return made
+
+
+@inner
+def _joined(arena: Arena, left: int, right: int, count: int, window: Window, way: Any, begin: int) -> int:
+    """One tree of two of which all keys of the one come before those of the other; `way` is free from `begin` on.
+
+    The heavier root stands above, so both are followed down their inner sides; nodes of the right one are written down
+    as what is less than -1.
+    """
+    nodes, values = arena.node, arena.values
+    depth = begin
+    while _held(arena, left, window) and _held(arena, right, window):
+        if values[left, count] >= values[right, count]:
+            way[depth] = left
+            left = nodes[left, REST]
+        else:
+            way[depth] = -2 - right
+            right = nodes[right, CHILD]
+        depth += 1
+    made: int = left if _held(arena, left, window) else right if _held(arena, right, window) else NOTHING
+    for d in range(depth - 1, begin - 1, -1):
+        if way[d] >= 0:
+            old = way[d]
+            made = _copy(arena, old, nodes[old, CHILD], own_list(arena, old), made, window)
+        else:
+            old = -2 - way[d]
+            made = _copy(arena, old, made, own_list(arena, old), nodes[old, REST], window)
+    return made
+
+
+@inner
 def between(arena: Arena, root: int, first: Any, last: Any, count: int, window: Window, way: Any) -> int:
     """The union of all lists of the tree whose first `count` values lie between the two keys, in the tree's order."""
     nodes, values = arena.node, arena.values

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import reduce
 
 from ensue.errors import Problem
 from ensue.language import ast
@@ -23,6 +25,17 @@ def closings_of(pattern: ast.Pattern) -> list[ast.Until | None]:
 
 def _pairs(p: ast.Pattern) -> list[ast.Pattern]:
     return [*_pairs(p.left), *_pairs(p.right)] if isinstance(p, ast.Or) else [p]
+
+
+def by_closing(pattern: ast.Pattern) -> list[ast.Pattern]:
+    """The pattern of a query once for each UNTIL that its pairs have, with these pairs only."""
+    if isinstance(pattern, ast.Filter | ast.Within):
+        return [replace(pattern, body=body) for body in by_closing(pattern.body)]
+    assert isinstance(pattern, ast.SpanOf), "only a pair of the clause WINDOW has UNTIL"
+    groups: dict[object, list[ast.Pattern]] = {}
+    for pair in _pairs(pattern.body):
+        groups.setdefault((pair.closing, pair.or_end) if isinstance(pair, ast.Until) else None, []).append(pair)
+    return [replace(pattern, body=reduce(ast.Or, pairs)) for pairs in groups.values()]
 
 
 def are_alike(closings: list[ast.Until | None]) -> bool:

@@ -40,6 +40,11 @@ def by_spans(plan: Plan, checked: Checked, *, at_hand: bool = False) -> Plan | N
     With `at_hand`, all events will still be there in the end: then windows whose events are shown are found in this
     way, too, if aggregates of them are judged first.
     """
+    if plan.alternatives:
+        whole = by_spans(replace(plan, alternatives=()), checked, at_hand=at_hand)
+        each = [found for p in plan.alternatives if (found := by_spans(p, checked, at_hand=at_hand)) is not None]
+        alike = whole is not None and len(each) == len(plan.alternatives)
+        return replace(whole, alternatives=tuple(each)) if whole is not None and alike else None
     marks = {t.marks for t in plan.automaton.transitions}
     plain = not (plan.automaton.registers or plan.absence) and plan.schema is not None
     # Equalities that became keys would part the events of a window otherwise than the query does.

@@ -11,9 +11,12 @@ from ensue.logic.formula import NoInstruction
 from ensue.logic.types import Typing
 from ensue.plan.plan import Plan
 
-#: The set of marks of an event is stored as a number of 16 bits, and the predicates of an event as bits of one word.
+#: The set of marks of an event is stored as a number of 16 bits.
 MAX_MARKS = 2**16 - 1
-MAX_PREDICATES = 63
+#: How many conditions of an event one word tells of: more fill several, and do not come evaluated with the events.
+WORD_BITS = 63
+#: More conditions than a text of reasonable size has: each takes a column of a batch.
+MAX_PREDICATES = 4096
 #: The bits of a word say which registers of a run are in use.
 MAX_REGISTERS = 30
 #: Each condition on what came before an event can double the classes of events. There are at most 2^16 classes.

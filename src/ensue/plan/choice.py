@@ -15,14 +15,16 @@ from ensue.language.printer import print_query
 from ensue.logic.check import Checked
 from ensue.logic.outputs import attributes_shown, attributes_used
 from ensue.logic.own_automata import automata_of
+from ensue.logic.until import are_alike, by_closing, closings_of
 from ensue.logic.window import Window, peel_windows
 from ensue.plan.by_spans import by_spans
 from ensue.plan.expectation import expectation_of, plan_of
 from ensue.plan.from_query import planned
 from ensue.plan.plan import Plan
 from ensue.plan.runs_plan import RunsPlan, runs_plan
-from ensue.rewrite import RULES, UNTIED, QueryParts, RewriteStep
+from ensue.rewrite import RULES, UNTIED, QueryParts, RewriteStep, Rule
 from ensue.rewrite.spell_out_next import spell_out_next
+from ensue.rewrite.take_out_closing import without_closing
 from ensue.rewrite.tie_equalities import tied
 
 #: What a user may ask for. `auto` is the automaton engine if it can evaluate the query, and otherwise the reference.
@@ -139,7 +141,7 @@ def choose(checked: Checked, engine: str = "auto", *, tying: bool = True) -> Cho
         return Choice(checked, checked, None, "it was asked for", expectation=expectation)
     evaluated = _tied(checked) if tying else checked
     try:
-        steps, plan = planned(checked, RULES if tying else UNTIED)
+        steps, plan = _planned(checked, RULES if tying else UNTIED)
         return Choice(checked, evaluated, plan, "", steps, expectation)
     except QueryError as e:
         refused = any(p.kind is not ProblemKind.UNSUPPORTED for p in e.problems)
@@ -161,6 +163,20 @@ def _runs_or_error(checked: Checked, error: QueryError) -> RunsPlan | QueryError
         message = f"the automaton engine does not evaluate {e.what}"
         hint = "engine='auto' chooses one that does"
         return QueryError(checked.text, [Problem(ProblemKind.UNSUPPORTED, message, span, hint)])
+
+
+def _planned(checked: Checked, rules: tuple[Rule, ...]) -> tuple[tuple[RewriteStep, ...], Plan]:
+    """The query after each rule, and its plan. Pairs that other events close have plans of their own."""
+    pattern = checked.query.pattern
+    if are_alike(closings_of(pattern)):
+        return planned(checked, rules)
+    steps, plan = planned(_of(checked, without_closing(pattern)), rules)
+    each = (planned(_of(checked, pairs), rules)[1] for pairs in by_closing(pattern))
+    return steps, replace(plan, alternatives=tuple(each))
+
+
+def _of(checked: Checked, pattern: ast.Pattern) -> Checked:
+    return replace(checked, query=replace(checked.query, pattern=pattern))
 
 
 def _tied(checked: Checked) -> Checked:

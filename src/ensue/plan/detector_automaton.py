@@ -59,7 +59,7 @@ def _not_made(plan: Plan) -> str:
     """Why the plan has no deterministic automaton, in words."""
     if plan.absence is not None:
         return "an absence with a deadline is decided when time has passed the deadline, not when a match ends"
-    if plan.closing is not None:
+    if plan.waits:
         return "UNTIL is decided by what follows a window, not when the window ends"
     if any(isinstance(m, LatestStart) for m in plan.machines):
         return "an absence before a pattern depends on how long ago something was"

@@ -44,6 +44,7 @@ def canonical_text(plan: Plan) -> str:
             "chooses": plan.chooses,
             "judged": [list(map(print_expression, plan.related)), sorted(plan.only_judged), plan.chooses_judged],
             "absence": None if plan.absence is None else _absence(plan.absence),
+            **({"alternatives": [canonical_text(p) for p in plan.alternatives]} if plan.alternatives else {}),
             **({} if plan.closing is None else {"closing": _closing(plan.closing)}),
             **({} if plan.spans is None else {"folded": [f.text for f in plan.spans.folded], "of": plan.spans.count}),
         }

@@ -46,11 +46,19 @@ class Plan(AutomatonSpec):
 
     as_built: Automaton | None = None  # where the automaton is one that one clock evaluates: what it was made of
     spans: Spans | None = None  # where windows are found by their ends: what is folded over their events
+    #: Where different events close the windows of several pairs: a plan for each of these, whose windows are put
+    #: together. The automaton here finds all of them, whether they are closed or not.
+    alternatives: tuple[Plan, ...] = ()
 
     @property
     def on_one_clock(self) -> bool:
         """Whether the lists of `kernels/clock_lists.py` evaluate it: constant time an event, windows included."""
         return self.as_built is not None
+
+    @property
+    def waits(self) -> bool:
+        """Whether windows wait for what closes them, so that they do not become known in the order of their ends."""
+        return self.closing is not None or bool(self.alternatives)
 
     @property
     def with_registers(self) -> Plan:
@@ -130,7 +138,7 @@ class Plan(AutomatonSpec):
         found = {}
         for f, formula in self.formulas.items():
             ends = bounded_registers(formula)
-            found[f] = [] if f.absent else [Narrowed(r, f, r in ends) for r in sorted(narrowed_registers(formula))]
+            found[f] = [Narrowed(r, f, r in ends) for r in sorted(narrowed_registers(formula))]
         return found
 
     @cached_property
@@ -182,6 +190,8 @@ class Plan(AutomatonSpec):
         """
         if self.closing is not None and self.closing.consumes:
             return "CONSUME BY takes windows away once others are closed"
+        if self.alternatives:
+            return "a window that several pairs have is told once"
         if self.chooses is not None:
             return f"{self.chooses} chooses among the matches of an end"
         if self.related:

@@ -9,11 +9,13 @@ from ensue.language import ast
 from ensue.logic.check import Checked
 from ensue.rewrite.drop_dead import drop_dead
 from ensue.rewrite.lift_windows import lift_windows
+from ensue.rewrite.mark_absent import mark_absent
 from ensue.rewrite.merge_prefixes import merge_prefixes
 from ensue.rewrite.move_relations import move_all_but_comparisons, move_relations
 from ensue.rewrite.push_filters import push_filters
 from ensue.rewrite.query_parts import QueryParts
 from ensue.rewrite.spell_out_next import spell_out_next
+from ensue.rewrite.split_choices import split_choices
 from ensue.rewrite.split_filters import split_filters
 from ensue.rewrite.take_out_absence import take_out_absence
 from ensue.rewrite.take_out_closing import take_out_closing
@@ -69,7 +71,9 @@ RULES: tuple[Rule, ...] = (
     Rule("tie by equality", tie_equalities),
     Rule("take out the closing", take_out_closing, needed=True),
     Rule("take out the absence", take_out_absence, needed=True),
+    Rule("mark what is absent", mark_absent),
     Rule("move relations", move_relations, needed=True),
+    Rule("split choices", split_choices),
     *_shaping(split_filters, drop_dead, push_filters, merge_prefixes),
     Rule("take out the selector", take_out_selector, needed=True),
     *_shaping(lift_windows),

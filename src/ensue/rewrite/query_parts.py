@@ -22,6 +22,7 @@ class QueryParts:
     absence: ast.NotAfter | None = None  # what must not follow a match, as it stood in the pattern
     before: ast.NotBefore | None = None  # what must not come before a match
     related: Conditions = ()
+    marked: frozenset[str] = frozenset()  # variables for what must not occur: once matches are judged, they lose them
     selector: ast.Selector | None = None  # it stood around the whole pattern: it chooses before conditions are judged
     windows: tuple[ast.EventCount | ast.Interval, ...] = ()  # the upper bounds of the whole, from the outermost inwards
 

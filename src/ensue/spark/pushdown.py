@@ -18,6 +18,7 @@ from ensue.automata.predicates import Guard, Predicate, Test, TypeIs, print_guar
 from ensue.data.schema import Schema
 from ensue.language import ast
 from ensue.plan import Plan
+from ensue.plan.capacity import WORD_BITS
 from ensue.spark.conditions_in_sql import as_condition
 from ensue.spark.frames import EventFrame
 
@@ -65,7 +66,8 @@ def push_down(plan: Plan, events: EventFrame, schema: Schema, *, items_look_back
         condition = _predicate(p, events, schema)
         if condition is not None:
             conditions[p] = condition
-    bits = {p: 1 << k for k, p in enumerate(plan.predicates) if p in conditions}
+    told = conditions if len(plan.predicates) <= WORD_BITS else {}  # the others only say which events matter
+    bits = {p: 1 << k for k, p in enumerate(plan.predicates) if p in told}
     guards = _known(_relevant(plan), conditions) if _may_prune(plan) and not items_look_back else None
     shown = _known([t.guard for t in plan.automaton.transitions if t.label != UNMARKED], conditions)
     if items_look_back:
@@ -80,7 +82,7 @@ def push_down(plan: Plan, events: EventFrame, schema: Schema, *, items_look_back
         changing=guards,
         relevant=None if guards is None else _any_guard(guards, conditions, some),
         markable=None if shown is None else _any_guard(shown, conditions, some),
-        local=tuple(p for p in _all_predicates(plan) if p not in conditions),
+        local=tuple(p for p in _all_predicates(plan) if p not in told),
         remembered=plan.remembered,
     )
 

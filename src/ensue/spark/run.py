@@ -330,7 +330,7 @@ def _pushed_down(choice: Choice, frames: EventFrame) -> Plan | None:
     With a deadline each one advances time, any one may close a window, and EXPECT speaks of all events of a stream.
     """
     watched = frames.streaming and choice.watching is not None
-    if choice.plan is None or choice.plan.absence is not None or choice.plan.closing is not None or watched:
+    if choice.plan is None or choice.plan.absence is not None or choice.plan.waits or watched:
         return None
     return choice.plan
 

@@ -96,8 +96,6 @@ def _construct(p: ast.Pattern) -> Automaton:
             return unless.construct(p, build(p.body), _absent(p.absent))
         case ast.NotBefore():
             raise Unsupported(p, "an absence with a deadline before a pattern")
-        case ast.Until():
-            raise Unsupported(p, "windows that other events close than those of another pair")
         case ast.Project():
             return project.construct(build(p.body), frozenset(p.variables))
         case ast.Within(window=ast.EventCount(count=count)):
