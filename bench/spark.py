@@ -63,13 +63,15 @@ SMALL = Size(100_000, (10, 1_000), 100_000, 1)
 def main() -> None:
     arguments = argparse.ArgumentParser()
     arguments.add_argument("--small", action="store_true", help="some seconds: whether it runs at all")
-    arguments.add_argument("--only", default="", help="sections by their letters: p(artitioned) u s f r(ow patterns)")
+    arguments.add_argument(
+        "--only", default="", help="sections by their letters: p(artitioned) u s f m(any queries) r(ow patterns)"
+    )
     arguments.add_argument("--serve", help="inner: a session with this master, which runs what it is told to")
     given = arguments.parse_args()
     size = SMALL if given.small else FULL
     if given.serve:
         return serve(given.serve, size)
-    wanted = given.only or "pusfr"
+    wanted = given.only or "pusfmr"
     results: dict[str, Any] = {
         "commit": commit(),
         "python": platform.python_version(),
@@ -79,7 +81,7 @@ def main() -> None:
     }
     if "u" in wanted:
         results["unpartitioned"] = section("unpartitioned, by time slices", unpartitioned(size))
-    if set("psr") & set(wanted):
+    if set("psmr") & set(wanted):
         spark = local_session("local[2]", SETTINGS)
         try:
             if "p" in wanted:
@@ -88,6 +90,8 @@ def main() -> None:
                     results[title] = section(title, partitioned(spark, size, keys))
             if "r" in wanted:
                 results["row patterns"] = section("row patterns, V shape by key", row_patterns(spark, size))
+            if "m" in wanted:
+                results["many queries"] = section("ten queries over one stream", many_queries(spark, size))
             if "s" in wanted:
                 for title, rows in streaming(spark, size):
                     results[title] = section(title, rows)
@@ -452,7 +456,36 @@ def streaming(spark: SparkSession, size: Size) -> Iterator[tuple[str, list[dict[
         yield title, rows + [{"name": f"  micro-batch {b.pop('batch')}", **b} for b in told["ensue"][-1]]
 
 
+def many_queries(spark: SparkSession, size: Size) -> list[dict[str, Any]]:
+    """Ten queries in one stream, beside ten streams one after another, which read and shuffle the events ten times."""
+    folder = events_of(size.join_rows, size.keys[-1])
+    texts = [
+        f"SELECT x.id, y.id FROM S WHERE {a} AS x ; {b} AS y PARTITION BY key WITHIN {window(size, -1)} ms"
+        for a, b in zip(TYPES[0::2], TYPES[1::2], strict=True)
+    ]
+    queries = {f"q{n}": ensue.query(text) for n, text in enumerate(texts)}
+    told: dict[str, int] = {}
+
+    def together() -> None:
+        told["together"] = matches_of(drained(ensue.run(read_stream(spark, folder), queries)))
+
+    def alone() -> None:
+        told["alone"] = sum(matches_of(drained(q.run(read_stream(spark, folder)))) for q in queries.values())
+
+    costs = in_turn(min(size.rounds, 2), {"together": together, "alone": alone})
+    assert told["together"] == told["alone"] > 0
+    both = costs["together"]
+    return [
+        row("ensue.run, ten queries in one stream", size.join_rows, both, matches=told["together"]),
+        row("ensue, ten streams one after another", size.join_rows, costs["alone"], both),
+    ]
+
+
 Told = list[dict[str, Any]]
+
+
+def matches_of(told: Told) -> int:
+    return sum(batch.get("matches", 0) for batch in told)
 
 
 def record(told: list[Told], of: Callable[[DataFrame], DataFrame], spark: SparkSession, folder: Path) -> None:
