@@ -34,6 +34,7 @@ def main() -> None:
     results["stream"] = section("longer streams", scaling.streams(events, (1, 2) if small else (1, 10, 50)))
     results["enumeration"] = section("enumeration", scaling.enumeration(small))
     results["NEXT of pairs"] = section("NEXT of pairs in any order", growth.all_pairs(events // 10))
+    results["aggregate filters"] = section("filters on aggregates, one core", growth.aggregate_filters(events))
     results["correlation"] = section("correlation, one core", remembered.correlation(events))
     results["between events"] = section("conditions between events, one core", between_events.between_events(events))
     results["many types"] = section("many types, one core", between_events.many_types(events))

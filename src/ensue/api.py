@@ -13,6 +13,7 @@ from ensue.data.schema import Schema
 from ensue.data.sources import is_spark
 from ensue.errors import DataError, EngineError
 from ensue.explain import explain, explain_deterministic
+from ensue.explain.automaton_picture import automaton_picture
 from ensue.language import ast
 from ensue.language.builder import Select
 from ensue.language.own import Draft, Own
@@ -25,11 +26,13 @@ from ensue.plan.choice import choose
 from ensue.plan.mode import Mode
 from ensue.results.detections import Detections
 from ensue.results.matches import Matches
+from ensue.results.svg import Picture
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from ensue.corrections.live_queries import Live, LiveQueries
+    from ensue.report.html_page import Page
     from ensue.why.answer import Why
 
 
@@ -197,6 +200,16 @@ class Query:
             checked = check(self.ast, self.text)
             said = explain(choose(checked), verbose=verbose)
         return f"{said}\n{explain_deterministic(check(self.ast, self.text))}" if deterministic else said
+
+    def plot(self) -> Picture:
+        """The automaton of the query as a picture: states, and transitions with their conditions, marks and registers.
+
+        A notebook shows the picture, `save` writes it as SVG. A query that the reference evaluates has no automaton.
+        """
+        choice = choose(check(self.ast, self.text))
+        if choice.plan is None:
+            raise EngineError(f"there is no automaton to draw: {choice.because}")
+        return automaton_picture(choice.plan.automaton, print_query(self.ast))
 
     @overload
     def run(self, events: SparkFrame | Mapping[str, SparkFrame], **options: Unpack[ChangingOptions]) -> DataFrame: ...
@@ -368,6 +381,26 @@ class Query:
         reading: Any = {"time": time, "type": type, "unit": unit, "tiebreak": tiebreak}
         options = pipeline.RunOptions(engine, memory, progress, closed)
         return why(self.ast, self.text, events, options, reading=reading)
+
+    def report(self, events: Any, **options: Unpack[Options]) -> Page:
+        """Returns a page about the query over these events, as one HTML file that needs nothing else.
+
+        It has the query, the matches on a time line, the partitions with the most of them, the first rows, warnings,
+        how the query is evaluated, and, if nothing matches, why. The arguments are those of `run`.
+
+        >>> page = query("SELECT * FROM S WHERE A ; B").report([{"time": 1, "type": "A"}, {"time": 2, "type": "B"}])
+        >>> page.heading
+        '1 match in 2 events'
+        """
+        if is_spark(events):
+            raise DataError("report takes events in memory or in files; streams have ensue.spark.progress_page")
+        from ensue.report.of_matches import report  # only who asks waits for it
+
+        found = self.run(events, **options)
+        if len(found) or not len(found.stream):
+            return report(found)
+        asked: Any = {option: value for option, value in options.items() if option != "progress"}
+        return report(found, because=str(self.why(events, **asked)))
 
     def live(self, **options: Unpack[LiveArguments]) -> Live:
         """A query over events that are pushed as they come, in any order: it tells matches at once, and corrects them.

@@ -16,7 +16,7 @@ from ensue.automata.determinize import MOST_STATES, Determinizer, TooManyStates
 from ensue.data.budget import Budget, Large
 from ensue.data.complex_events import ComplexEvents, Piece, concatenated
 from ensue.data.envelope import Parts
-from ensue.data.events import EventStream, one_chunk
+from ensue.data.events import EventStream, integers, one_chunk
 from ensue.kernels import evaluate, stepping
 from ensue.kernels.arena import (
     CHILD,
@@ -39,6 +39,7 @@ from ensue.kernels.enumeration import MOST_CANDIDATES
 from ensue.kernels.forecast import Forecast
 from ensue.kernels.jit import read_only
 from ensue.kernels.keys import KeyNumbers
+from ensue.kernels.match_weights import MatchWeights, weights_of
 from ensue.kernels.output_buffer import OutputBuffer
 from ensue.kernels.programs import MoveNotes, Programs
 from ensue.kernels.register_columns import RegisterColumns
@@ -114,7 +115,10 @@ class Reader:
         columns = self.columns.of(events, kept) if self._remembers else None
         reach = self.columns.reach if self._remembers else None
         parts = (read_only(classes), read_only(keys), read_only(times), read_only(positions), base, columns, folded)
-        return Batch(*parts, reach=reach)
+        weights = None
+        if self._plan.bounds:
+            weights = weights_of(self._plan.bounds, events.table if kept is None else events.table.take(integers(kept)))
+        return Batch(*parts, reach=reach, weights=weights)
 
     def _folded(self, events: EventStream, classes: Classes, keys: Positions | None) -> AllEvents:
         """All events, as far as they are folded over windows."""
@@ -213,6 +217,9 @@ class Evaluator:
             holder = delivery.budget.holder()
             self.windows = WindowSegments(plan.spans, reader.folded, share, self.rules.share_mask, holder)
         self._paths = np.zeros((0, 2))  # where matches are counted
+        weighed = plan.bounds and not delivery.union
+        #: What the nodes weigh, where matches that cannot pass are left out.
+        self.weights = MatchWeights(plan.bounds, plan.marks) if weighed else None
         self._made_for = (tick, share, shares)
 
     def counting_twin(self, reader: Reader | None = None) -> Evaluator:
@@ -344,20 +351,23 @@ class Evaluator:
         status: int = evaluate.advance(
             self.programs.tables(),
             # They are part of what is remembered, or not for this kernel.
-            batch._replace(columns=None, folded=None, reach=None),
+            batch._replace(columns=None, folded=None, reach=None, weights=None),
             self.rules,
             State(self.arena, self.partitions, self._scratch, self.progress, self._stack, self._output.arrays),
             True if self._memory is None else None,
             self._what_is_remembered(batch),
-            self._reporting(counts),
+            self._reporting(counts, batch),
         )
         return status
 
-    def _reporting(self, counts: Counts | None) -> Reporting:
+    def _reporting(self, counts: Counts | None, batch: Batch) -> Reporting:
         if counts is not None:
             return Reporting(None, None, None, None, counts)
         if self._seen is not None:
             return Reporting(None, None, None, self._seen, None)
+        if self.weights is not None:
+            bounds = self.weights.bounds(batch.weights, len(self.arena.node), len(self._stack.path))
+            return Reporting(None, None, None, None, None, bounds)
         every = self.rules.limit if self._choice is None else None
         return Reporting(every, self._choice, self._ladder, None, None)
 
@@ -399,6 +409,8 @@ class Evaluator:
 
     def _deepen(self) -> None:
         self._stack = Stack(*(np.concatenate([part, np.empty_like(part)]) for part in self._stack))
+        if self.weights is not None:
+            self.weights.forget()
 
     def _learn(self, batch: Batch) -> None:
         cursor = self.progress[stepping.CURSOR]
@@ -428,6 +440,7 @@ class Evaluator:
     def _affordable(self, needed: int, wanted: int, used: int) -> int:
         """For how many nodes there may be room: as many as are wanted, or at least as many as are needed."""
         each = bytes_a_node(self.arena) + 8 * self.rules.union + 8 * LADDER * (self._ladder is not None)
+        each += 0 if self.weights is None else self.weights.bytes_a_node
         old = len(self.arena.node)  # is still there while its nodes are copied
         most = self._holder.room(Large.OPEN) // each - old
         least = used + max(int(self.progress[stepping.NEEDED]), used // 4)
@@ -460,6 +473,8 @@ class Evaluator:
         arena = self.arena
         place = np.full(arena.used[USED], NOTHING, dtype=np.int64)
         collect(arena, self.partitions.slots, *self._lows(position), place)
+        if self.weights is not None:
+            self.weights.moved(arena, place)
         self.progress[[stepping.RUNGS, stepping.COUNTED]] = 0  # the nodes have other numbers now
 
     def drop_texts(self) -> None:

@@ -43,6 +43,8 @@ def save(runner: Runner) -> Parts:
         arrays |= {"values": stored, "text": texts.data, "text_end": texts.end}
         if evaluator.reach is not None and len(evaluator.reach):
             arrays["reach"] = evaluator.reach
+    if evaluator.weights is not None:
+        arrays["weights"] = evaluator.weights.save(evaluator.arena)
     for i, texts in enumerate(reader.keys.texts):
         arrays |= {f"text_{i}": texts.data, f"text_end_{i}": texts.end}
     for i, machine in enumerate(reader.classifier.machines):
@@ -91,6 +93,8 @@ def load(runner: Runner, parts: Parts) -> None:
         evaluator.arena.used[USED] = 0
         evaluator.make_places(parts["reach"].copy())
     evaluator.arena = _arena(parts, evaluator.arena)
+    if evaluator.weights is not None:
+        evaluator.weights.load(evaluator.arena, parts.get("weights"))
     evaluator.progress[stepping.RUNGS] = 0
     if evaluator.windows is not None:
         evaluator.windows.load({n.removeprefix(_SEGMENT): part for n, part in parts.items() if n.startswith(_SEGMENT)})
