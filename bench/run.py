@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 from bench import (
+    aggregates,
     automata,
     between_events,
     disorder,
@@ -44,6 +45,7 @@ def main() -> None:
     results["disorder"] = section("live queries, one core", list(disorder.disorder(events)))
     results["automata"] = section("automata of one's own, one core", list(automata.automata(4 * events)))
     results["windows of data"] = section("aggregates of windows, one core", list(windows.windows(events)))
+    results["aggregates"] = section("aggregates over all matches, one core", list(aggregates.aggregates(events)))
     results["functions"] = section("each function beside a comparison", list(functions.functions(events)))
     results["row patterns"] = section("row patterns, one core", row_patterns.embedded(events if small else 10 * events))
     results["row patterns, limit"] = section("row patterns, too long", row_patterns.too_long())

@@ -21,7 +21,7 @@ from ensue.logic.own_aggregates import OwnAggregate
 #: The variable that stands for the events of one time, where these are one step.
 STEP = "\0step"
 #: The names of a fence that say something of all events of a step, as the aggregates that they are.
-_OF_ALL = {"has": ("max", True), "every": ("min", True)}
+_OF_ALL = {"has": ("max", True), "whole": ("min", True)}
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ _TYPES: dict[type, ast.LiteralType] = {
     str: ast.LiteralType.STRING,
 }
 #: Outside of strings: count(*) and any(...), which the language has no names for.
-_OF_ALL = re.compile(r"'(?:[^']|'')*'|\bcount\s*\(\s*\*\s*\)|\bany(?=\s*\()", re.IGNORECASE)
+_OF_ALL = re.compile(r"'(?:[^']|'')*'|\bcount\s*\(\s*\*\s*\)|\b(?:any|every)(?=\s*\()", re.IGNORECASE)
 
 
 class Automaton(Draft):
@@ -210,7 +210,7 @@ def _named(found: re.Match[str]) -> str:
     text = found[0]
     if text[0] == "'":
         return text
-    return text.replace("*", " ") if text[0] in "cC" else "has"
+    return text.replace("*", " ") if text[0] in "cC" else {3: "has", 5: "whole"}[len(text)]
 
 
 def _interval(text: str) -> ast.Interval:
