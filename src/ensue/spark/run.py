@@ -313,8 +313,6 @@ def prepare(
         used = used.union(changing.id or (), changing.about_rows)
     frames = read_frames(events, query.streams, used, **reading)
     if frames.streaming:
-        hint = "run it over a finite DataFrame, or aggregate the matches of the stream downstream"
-        refuse_aggregation(query, text, "a stream of Spark does not evaluate it yet", hint)
         check_stream(frames)
     # Spark SQL shows times in the session's zone; nothing else may depend on it, so that it can change.
     zone = zone or (session_zone(frames.frame.sparkSession) if reads_wall_clock(query) else "UTC")
