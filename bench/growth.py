@@ -29,6 +29,19 @@ def all_pairs(events: int) -> list[dict[str, Any]]:
     return compared(rows)
 
 
+def aggregate_filters(events: int) -> list[dict[str, Any]]:
+    """A filter on an aggregate that few matches pass, in windows in which there are ever more; then RUNNING sums."""
+    rng = Random(7)
+    types = [f"A{rng.randint(1, 100)}" for _ in range(events)]
+    values = [rng.randint(0, 1_000_000) for _ in range(events)]
+    stream = pa.table({"time": list(range(events)), "type": types, "v": values})
+    above = "SELECT y FROM S WHERE A1 ; (A2 AS y)+ ; A3 FILTER avg(y.v) > 999000"
+    small = "SELECT y FROM S WHERE (A1 AS y FILTER RUNNING sum(y.v) < 20000)+"
+    queries = {f"average in {w:,} events": f"{above} WITHIN {w} EVENTS" for w in (20, 100, 1_000)}
+    queries |= {f"RUNNING sum in {w:,} events": f"{small} WITHIN {w} EVENTS" for w in (100, 1_000)}
+    return compared([second_half(Workload(name, query, stream, unit="s")) for name, query in queries.items()])
+
+
 def second_half(workload: Workload) -> dict[str, Any]:
     """The nanoseconds that an event takes in the second half of a stream, and what its first half took to learn."""
     plan, stream = prepared(workload)

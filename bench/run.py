@@ -6,7 +6,19 @@ import platform
 import sys
 from typing import Any
 
-from bench import between_events, disorder, functions, growth, keyed, peers, remembered, row_patterns, scaling, windows
+from bench import (
+    aggregates,
+    between_events,
+    disorder,
+    functions,
+    growth,
+    keyed,
+    peers,
+    remembered,
+    row_patterns,
+    scaling,
+    windows,
+)
 from bench.measure import measure
 from bench.report import commit, keep, section
 from bench.workloads import engine_workloads, selector_workloads
@@ -22,6 +34,7 @@ def main() -> None:
     results["stream"] = section("longer streams", scaling.streams(events, (1, 2) if small else (1, 10, 50)))
     results["enumeration"] = section("enumeration", scaling.enumeration(small))
     results["NEXT of pairs"] = section("NEXT of pairs in any order", growth.all_pairs(events // 10))
+    results["aggregate filters"] = section("filters on aggregates, one core", growth.aggregate_filters(events))
     results["correlation"] = section("correlation, one core", remembered.correlation(events))
     results["between events"] = section("conditions between events, one core", between_events.between_events(events))
     results["many types"] = section("many types, one core", between_events.many_types(events))
@@ -30,6 +43,7 @@ def main() -> None:
     results["time"] = section("time, one core", remembered.timed(events))
     results["disorder"] = section("live queries, one core", list(disorder.disorder(events)))
     results["windows of data"] = section("aggregates of windows, one core", list(windows.windows(events)))
+    results["aggregates"] = section("aggregates over all matches, one core", list(aggregates.aggregates(events)))
     results["functions"] = section("each function beside a comparison", list(functions.functions(events)))
     results["row patterns"] = section("row patterns, one core", row_patterns.embedded(events if small else 10 * events))
     results["row patterns, limit"] = section("row patterns, too long", row_patterns.too_long())

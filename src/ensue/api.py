@@ -13,11 +13,13 @@ from ensue.data.schema import Schema
 from ensue.data.sources import is_spark
 from ensue.errors import DataError, EngineError
 from ensue.explain import explain, explain_deterministic
+from ensue.explain.automaton_picture import automaton_picture
 from ensue.language import ast
 from ensue.language.builder import Select
 from ensue.language.own import Own
 from ensue.language.parser import decode, parse_query
 from ensue.language.printer import print_query
+from ensue.logic.aggregation import refuse_aggregation
 from ensue.logic.check import check
 from ensue.logic.never import warnings_of
 from ensue.own.registry import bound
@@ -25,11 +27,13 @@ from ensue.plan.choice import choose
 from ensue.plan.mode import Mode
 from ensue.results.detections import Detections
 from ensue.results.matches import Matches
+from ensue.results.svg import Picture
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from ensue.corrections.live_queries import Live, LiveQueries
+    from ensue.report.html_page import Page
     from ensue.why.answer import Why
 
 
@@ -198,6 +202,16 @@ class Query:
             said = explain(choose(checked), verbose=verbose)
         return f"{said}\n{explain_deterministic(check(self.ast, self.text))}" if deterministic else said
 
+    def plot(self) -> Picture:
+        """The automaton of the query as a picture: states, and transitions with their conditions, marks and registers.
+
+        A notebook shows the picture, `save` writes it as SVG. A query that the reference evaluates has no automaton.
+        """
+        choice = choose(check(self.ast, self.text))
+        if choice.plan is None:
+            raise EngineError(f"there is no automaton to draw: {choice.because}")
+        return automaton_picture(choice.plan.automaton, print_query(self.ast))
+
     @overload
     def run(self, events: SparkFrame | Mapping[str, SparkFrame], **options: Unpack[ChangingOptions]) -> DataFrame: ...
 
@@ -227,7 +241,7 @@ class Query:
         delays: Mapping[str, str] | None = None,
         promises: str | None = None,
     ) -> Matches | DataFrame:
-        """Returns every complex event of the query over the events.
+        """Returns every complex event of the query over the events; of an `AGGREGATE` query, `Totals`.
 
         `events`: an Arrow table, a frame, whatever has `__arrow_c_stream__`, dicts or batches in a list or generator,
         or a path, also of a folder or with `*`. For several streams in FROM, a mapping from each name to one of these.
@@ -263,7 +277,7 @@ class Query:
             return run(self.ast, self.text, events, **how, **reading)
         _check_local(engine, events, spark)
         how = pipeline.RunOptions(engine, memory, progress, closed)
-        return pipeline.run(self.ast, self.text, events, how, reading=reading)
+        return pipeline.run(self.ast, self.text, events, how, reading=reading)  # type: ignore[return-value]
 
     @overload
     def detect(self, events: SparkFrame | Mapping[str, SparkFrame], **options: Unpack[SparkOptions]) -> DataFrame: ...
@@ -306,6 +320,8 @@ class Query:
         1           4         4         1, 2, 3, 4
         1 event ends a match
         """
+        hint = "AGGREGATE count(*) AS n ... GROUP BY END gives a row for each end"
+        refuse_aggregation(self.ast, self.text, "detect tells which events took part in matches", hint)
         spark = _given({"unbounded": unbounded or None, "alone": alone or None, "buckets": buckets, "name": name})
         if is_spark(events):
             from ensue.spark.run import OfStream, run
@@ -368,6 +384,26 @@ class Query:
         reading: Any = {"time": time, "type": type, "unit": unit, "tiebreak": tiebreak}
         options = pipeline.RunOptions(engine, memory, progress, closed)
         return why(self.ast, self.text, events, options, reading=reading)
+
+    def report(self, events: Any, **options: Unpack[Options]) -> Page:
+        """Returns a page about the query over these events, as one HTML file that needs nothing else.
+
+        It has the query, the matches on a time line, the partitions with the most of them, the first rows, warnings,
+        how the query is evaluated, and, if nothing matches, why. The arguments are those of `run`.
+
+        >>> page = query("SELECT * FROM S WHERE A ; B").report([{"time": 1, "type": "A"}, {"time": 2, "type": "B"}])
+        >>> page.heading
+        '1 match in 2 events'
+        """
+        if is_spark(events):
+            raise DataError("report takes events in memory or in files; streams have ensue.spark.progress_page")
+        from ensue.report.of_matches import report  # only who asks waits for it
+
+        found = self.run(events, **options)
+        if len(found) or not len(found.stream):
+            return report(found)
+        asked: Any = {option: value for option, value in options.items() if option != "progress"}
+        return report(found, because=str(self.why(events, **asked)))
 
     def live(self, **options: Unpack[LiveArguments]) -> Live:
         """A query over events that are pushed as they come, in any order: it tells matches at once, and corrects them.

@@ -59,6 +59,9 @@ STEPS = (
         "windows that wait for what closes them",
         "SELECT max(w.f) AS m FROM S WINDOW w AS (IS A:+ UNTIL B) PARTITION BY many CONSUME BY PARTITION",
     ),
+    Step(
+        "aggregates of all matches", f"AGGREGATE sum(x.v) AS s, max(sum(x.f)) AS m FROM S WHERE (A AS x)+ ; B {_NEAR}"
+    ),
     Step("late events", "SELECT x.v, y FROM S WHERE A AS x ; B AS y WITHIN 3 s", _LIVE),
     Step("detection", f"SELECT * FROM S WHERE A ; B {_NEAR}", _DETECT),
     Step("what does not fit in memory", "SELECT * FROM S WHERE A ; B ; C", _REFUSED),

@@ -36,11 +36,11 @@ def _place(t: Transition) -> tuple[int, int, str, list[str], list[str]]:
 
 def _transition(automaton: Automaton, t: Transition) -> str:
     target = f"{t.target}{'*' if t.target in automaton.finals else ' '}"
-    when, effects = _done(t.guard, t.marks, t.actions)
+    when, effects = done(t.guard, t.marks, t.actions)
     return f"{t.source} -> {target.ljust(3)}{when} / {effects}".rstrip()
 
 
-def _done(guard: Guard, marks: Marks, actions: Actions) -> tuple[str, str]:
+def done(guard: Guard, marks: Marks, actions: Actions) -> tuple[str, str]:
     """When a transition is taken, and what it does."""
     text = print_guard(guard)
     checks = [str(c) for c in conditions_of(actions)]
@@ -67,7 +67,7 @@ def print_determinised(
         for cell in cells(predicates):
             word = sum(bit[p] for p, positive in cell if positive)
             for mark, action, after, final in determinizer.step(subset, word):
-                when, effects = _done(cell, marks[mark], actions[action])
+                when, effects = done(cell, marks[mark], actions[action])
                 reported = " reported" if final else ""
                 lines.append(f"{_subset(subset)} -> {_subset(after)}  {when} / {effects}{reported}".rstrip())
                 if after and after not in seen:

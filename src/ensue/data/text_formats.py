@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -13,12 +14,14 @@ from ensue.errors import DataError
 _NULLS = ("", "NULL", "null", "NA", "N/A", "n/a", "#N/A", "#NA")
 
 
-def read_csv(source: Any, delimiter: str = ",") -> pa.Table:
-    """A table with a header; its text must be UTF-8."""
+def read_csv(source: Any, delimiter: str = ",", types: Mapping[str, pa.DataType] | None = None) -> pa.Table:
+    """A table with a header; its text must be UTF-8. `types` are those of columns that are known already."""
     from pyarrow import csv
 
     parse = csv.ParseOptions(delimiter=delimiter)
-    return _checked_text(csv.read_csv(source, None, parse, csv.ConvertOptions(null_values=list(_NULLS))))
+    return _checked_text(
+        csv.read_csv(source, None, parse, csv.ConvertOptions(null_values=list(_NULLS), column_types=types))
+    )
 
 
 def _checked_text(table: pa.Table) -> pa.Table:

@@ -8,6 +8,7 @@ from ensue.automata.registers import formulas_of
 from ensue.data.schema import Schema
 from ensue.language import ast
 from ensue.language.printer import print_expression
+from ensue.logic.aggregate_bounds import is_bounded
 from ensue.logic.classify import conjuncts_of
 from ensue.logic.comparisons import comparison
 from ensue.logic.earlier_forms import earlier_form, is_exact, why_late
@@ -36,6 +37,8 @@ def late_lines(choice: Choice) -> list[str]:
             lines.append(f"{kind}{print_expression(c)}")
             known = _known(checked.query.pattern, c)
             lines += [f"{_INDENT}{line}" for line in _advice(c, known, earlier_form(c, known, schema))]
+            if plan.bounds and is_bounded(c):
+                lines.append(f"{_INDENT}what cannot pass is left out while matches are listed")
     return lines
 
 

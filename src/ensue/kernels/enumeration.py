@@ -23,8 +23,10 @@ from ensue.kernels.arena import (
 )
 from ensue.kernels.earliest import with_start
 from ensue.kernels.jit import at, inlined
+from ensue.kernels.match_weights import begin, enough, passing, step
 from ensue.kernels.select import compare
 from ensue.kernels.stepping import (
+    CURSOR,
     DEPTH,
     DONE,
     MARK,
@@ -59,11 +61,11 @@ class Written(NamedTuple):
 
 
 @inlined
-def write_matches(state: State, end: End, window: Window, limit: int, choice: Any, ladder: Any) -> int:
+def write_matches(state: State, end: End, window: Window, limit: int, choice: Any, ladder: Any, bounds: Any) -> int:
     """Writes every complex event that ends here; resumes an enumeration that was cut short.
 
     Its state is put into `progress` when it is left: REPORTING counts the reports that were begun, NODE is the list to
-    visit next. A choice leaves out what another match of this end has beaten, a ladder what does not start at START.
+    visit next. A choice leaves out what is beaten, a ladder what does not start at START, bounds what is too light.
     """
     arena, stack, output, progress = state.arena, state.stack, state.output, state.progress
     nodes, path = arena.node, stack.path
@@ -80,13 +82,14 @@ def write_matches(state: State, end: End, window: Window, limit: int, choice: An
                 report = end.first
                 break
             path[0] = (end.position << MARK_BITS) | end.reports[at(report), MARK]
+            begin(bounds, progress[CURSOR], end.reports[at(report), MARK])
             if end.reports[at(report), SOURCE] >= 0:
-                node, depth = _inside(arena, list_of(end, report), window, ladder, start), 1
-            elif has_room(output, written, 0):
-                written = _taken(output, path, 0, end.position, written, choice)
-            else:
+                node, depth = passing(bounds, _inside(arena, list_of(end, report), window, ladder, start), 0), 1
+            elif not has_room(output, written, 0):
                 status = NEEDS_OUTPUT
                 break
+            elif enough(bounds, 0):
+                written = _taken(output, path, 0, end.position, written, choice)
             report += 1
             continue
         event, child = nodes[at(node), EVENT], nodes[at(node), CHILD]
@@ -97,25 +100,24 @@ def write_matches(state: State, end: End, window: Window, limit: int, choice: An
             status = NEEDS_STACK
         if status != DONE:
             break
-        stacked = _pushed(stack, stacked, _inside(arena, nodes[at(node), REST], window, ladder, start), depth)
+        rest = passing(bounds, _inside(arena, nodes[at(node), REST], window, ladder, start), depth - 1)
+        stacked = _pushed(stack, stacked, rest, depth)
         if event < 0:
             stacked = _pushed(stack, stacked, _inside(arena, own_list(arena, node), window, ladder, start), depth)
-        # Of a cell or a group the child is as alive as itself; a fork or a tree may hold something dead.
         if ladder is not None or (event < 0 and event != GROUP):
             child = _inside(arena, child, window, ladder, start)
         if event >= 0:
+            step(bounds, node, depth)
             path[at(depth)] = event
             depth += 1
-        node = child
-        if complete:
-            if choice is not None:
-                candidates += 1
-                if candidates > MOST_CANDIDATES:
-                    status = TOO_MANY
-                    break
+        node = passing(bounds, child, depth - 1)
+        if complete and enough(bounds, depth - 1):
+            candidates += 1
+            if choice is not None and candidates > MOST_CANDIDATES:
+                status = TOO_MANY
+                break
             written = _taken(output, path, depth - 1, end.position, written, choice)
-            if limit > 0 and written.of_end == limit:
-                stacked = 0
+            stacked = 0 if limit > 0 and written.of_end == limit else stacked
     progress[REPORTING], progress[NODE], progress[DEPTH], progress[STACKED] = report - end.first, node, depth, stacked
     progress[MATCHES], progress[POSITIONS], progress[REPORTED] = written.matches, written.positions, written.of_end
     return status
@@ -124,6 +126,8 @@ def write_matches(state: State, end: End, window: Window, limit: int, choice: An
 @inlined
 def _inside(arena: Arena, node: int, window: Window, ladder: Any, start: int) -> int:
     """The list from this node on, without what is left out at its head; NOTHING if nothing stays.
+
+    Of a cell or a group the child is as alive as itself; a fork or a tree may hold something dead.
 
     With a ladder, that is what has another start, and without one, what is outside of the window.
     """

@@ -21,6 +21,7 @@ from ensue.kernels.counting import count_matches
 from ensue.kernels.earliest import TOO_DEEP, add_rungs, earliest_start
 from ensue.kernels.enumeration import write_matches
 from ensue.kernels.jit import at, evaluator, inlined, inner
+from ensue.kernels.match_weights import weigh, weigh_event, weighed_anew
 from ensue.kernels.participants import write_participants
 from ensue.kernels.register_steps import prepare
 from ensue.kernels.select import keep_best
@@ -97,12 +98,14 @@ def advance(
         if ends_here(tables, batch, event):
             end = _end(tables, state, event, registers)
             ways = reporting
+            progress[CURSOR] = row
             status = _report(state, end, window, ways.every, ways.choice, ways.ladder, ways.seen, ways.counts)
+            status = _report_bounded(state, end, window, ways.bounds, status)
             if status != DONE:
                 break
         if not consumed(rules, state, event.partition):
             if lists is not None:
-                _extend(tables, state, event, window, reporting.ladder)
+                _extend(tables, state, event, window, reporting.ladder, reporting.bounds)
             settle(tables, state, event)
         progress[REPORTED] = 0
         if registers is not None:
@@ -144,7 +147,7 @@ def _report(
     """Reports what ends here, in the one way that is not None."""
     status: int = DONE
     if every is not None:
-        status = write_matches(state, end, window, every, None, None)
+        status = write_matches(state, end, window, every, None, None, None)
     if choice is not None:
         status = _write_chosen(state, end, window, choice, ladder)
     if seen is not None:
@@ -155,12 +158,23 @@ def _report(
 
 
 @inlined
+def _report_bounded(state: State, end: End, window: Window, bounds: Any, otherwise: int) -> int:
+    """Reports what ends here and weighs enough; `otherwise` where there are no bounds."""
+    if bounds is None:
+        return otherwise
+    if state.progress[REPORTING] == 0 and not weighed_anew(bounds, state, end, window):
+        return NEEDS_STACK
+    status: int = write_matches(state, end, window, 0, None, None, bounds)
+    return status
+
+
+@inlined
 def _write_chosen(state: State, end: End, window: Window, choice: Any, ladder: Any) -> int:
     """Writes the matches of this end that the selector chooses."""
     progress, output = state.progress, state.output
     if ladder is not None and progress[REPORTING] == 0 and not _found_start(state, end, window, ladder):
         return NEEDS_STACK
-    status: int = write_matches(state, end, window, 0, choice, ladder)  # the choice comes before the limit
+    status: int = write_matches(state, end, window, 0, choice, ladder, None)  # the choice comes before the limit
     if status == DONE and progress[REPORTED] > 0:
         matches = progress[MATCHES]
         done = matches - progress[REPORTED]
@@ -189,7 +203,7 @@ def _found_start(state: State, end: End, window: Window, ladder: Any) -> bool:
 
 
 @inlined
-def _extend(tables: Tables, state: State, event: Event, window: Window, ladder: Any) -> None:
+def _extend(tables: Tables, state: State, event: Event, window: Window, ladder: Any, bounds: Any) -> None:
     """Extends and joins the partial matches as the program says; constant time an event.
 
     Whether a list is still alive is as good as random, and a wrong guess of the processor costs more than the move: a
@@ -203,6 +217,7 @@ def _extend(tables: Tables, state: State, event: Event, window: Window, ladder: 
             scratch[at(slot)] = NOTHING
             previous = slot
         marked = (event.position << MARK_BITS) | mark
+        first_new = arena.used[USED]
         before = scratch[at(slot)]
         new = source < 0 or mark != 0
         if source < 0:
@@ -223,3 +238,7 @@ def _extend(tables: Tables, state: State, event: Event, window: Window, ladder: 
             scratch[at(slot)] = found if held else before
         else:
             scratch[at(slot)] = join(arena, before, found, ladder is not None)
+        if bounds is not None:
+            for made in range(first_new, arena.used[USED]):  # the event's own cell, and groups
+                weigh_event(bounds, event.row, mark, bounds.own, made)
+                weigh(bounds, arena, made, window)

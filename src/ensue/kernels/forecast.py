@@ -69,8 +69,9 @@ class Forecast:
         Returns how many matches end at the present event, and how many events they mark, if these were counted.
         """
         rules = evaluator.rules
-        # What a choice takes back again cannot be counted.
-        if written < self._next or rules.union or evaluator.plan.chooses is not None:
+        # What a choice takes back again cannot be counted, nor what is left out because it cannot pass.
+        counts = evaluator.plan.chooses is None and evaluator.weights is None
+        if written < self._next or rules.union or not counts:
             return _NOTHING_KNOWN
         self._next = _NEXT_LOOK * written
         visits = written // _BYTES_A_NODE

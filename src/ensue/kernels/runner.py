@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,7 @@ from ensue.automata.determinize import MOST_STATES, Determinizer, TooManyStates
 from ensue.data.budget import Budget, Large
 from ensue.data.complex_events import ComplexEvents, Piece, concatenated
 from ensue.data.envelope import Parts
-from ensue.data.events import EventStream, one_chunk
+from ensue.data.events import EventStream, integers, one_chunk
 from ensue.kernels import evaluate, stepping
 from ensue.kernels.arena import (
     CHILD,
@@ -39,6 +40,7 @@ from ensue.kernels.enumeration import MOST_CANDIDATES
 from ensue.kernels.forecast import Forecast
 from ensue.kernels.jit import read_only
 from ensue.kernels.keys import KeyNumbers
+from ensue.kernels.match_weights import MatchWeights, weights_of
 from ensue.kernels.output_buffer import OutputBuffer
 from ensue.kernels.programs import MoveNotes, Programs
 from ensue.kernels.register_columns import RegisterColumns
@@ -52,6 +54,9 @@ from ensue.kernels.value_trees import DEEPEST, LEAST
 from ensue.kernels.window_segments import AllEvents, WindowSegments
 from ensue.language import ast
 from ensue.plan import Plan
+
+if TYPE_CHECKING:
+    from ensue.kernels.lane_columns import WeightColumns
 
 Positions = npt.NDArray[np.int64]
 
@@ -89,6 +94,8 @@ class Reader:
         self._idle = np.zeros(0, dtype=np.bool_)  # of each class
         self._begins = np.zeros(0, dtype=np.bool_)  # of each class: whether a run may start
         self.folded = None if plan.spans is None else FoldedColumns(plan.spans.folded)
+        self.weights = _weights_of(plan)
+        self._timed |= plan.lanes is not None and plan.lanes.of_times
 
     def read(self, events: EventStream, base: int) -> Batch:
         """The events as a batch whose first one has the position `base`."""
@@ -99,7 +106,7 @@ class Reader:
         codes, class_of = self.classifier.classify(events.table, types, keys, events.predicate_bits, times)
         if self.folded is not None and self.keys.attributes and keys is None:
             keys = self._encode(events, None)
-        folded = None if self.folded is None else self._folded(events, class_of[codes], keys)
+        folded: Any = None if self.folded is None else self._folded(events, class_of[codes], keys)
         busy = None if self._counted else self._busy(codes, class_of, times, base)
         kept = None
         if busy is not None:
@@ -113,8 +120,13 @@ class Reader:
         keys = _NOTHING if keys is None else keys
         columns = self.columns.of(events, kept) if self._remembers else None
         reach = self.columns.reach if self._remembers else None
+        if self.weights is not None:
+            folded = self.weights.of(events, kept)
         parts = (read_only(classes), read_only(keys), read_only(times), read_only(positions), base, columns, folded)
-        return Batch(*parts, reach=reach)
+        weights = None
+        if self._plan.bounds:
+            weights = weights_of(self._plan.bounds, events.table if kept is None else events.table.take(integers(kept)))
+        return Batch(*parts, reach=reach, weights=weights)
 
     def _folded(self, events: EventStream, classes: Classes, keys: Positions | None) -> AllEvents:
         """All events, as far as they are folded over windows."""
@@ -213,6 +225,9 @@ class Evaluator:
             holder = delivery.budget.holder()
             self.windows = WindowSegments(plan.spans, reader.folded, share, self.rules.share_mask, holder)
         self._paths = np.zeros((0, 2))  # where matches are counted
+        weighed = plan.bounds and not delivery.union
+        #: What the nodes weigh, where matches that cannot pass are left out.
+        self.weights = MatchWeights(plan.bounds, plan.marks) if weighed else None
         self._made_for = (tick, share, shares)
 
     def counting_twin(self, reader: Reader | None = None) -> Evaluator:
@@ -344,20 +359,23 @@ class Evaluator:
         status: int = evaluate.advance(
             self.programs.tables(),
             # They are part of what is remembered, or not for this kernel.
-            batch._replace(columns=None, folded=None, reach=None),
+            batch._replace(columns=None, folded=None, reach=None, weights=None),
             self.rules,
             State(self.arena, self.partitions, self._scratch, self.progress, self._stack, self._output.arrays),
             True if self._memory is None else None,
             self._what_is_remembered(batch),
-            self._reporting(counts),
+            self._reporting(counts, batch),
         )
         return status
 
-    def _reporting(self, counts: Counts | None) -> Reporting:
+    def _reporting(self, counts: Counts | None, batch: Batch) -> Reporting:
         if counts is not None:
             return Reporting(None, None, None, None, counts)
         if self._seen is not None:
             return Reporting(None, None, None, self._seen, None)
+        if self.weights is not None:
+            bounds = self.weights.bounds(batch.weights, len(self.arena.node), len(self._stack.path))
+            return Reporting(None, None, None, None, None, bounds)
         every = self.rules.limit if self._choice is None else None
         return Reporting(every, self._choice, self._ladder, None, None)
 
@@ -399,6 +417,8 @@ class Evaluator:
 
     def _deepen(self) -> None:
         self._stack = Stack(*(np.concatenate([part, np.empty_like(part)]) for part in self._stack))
+        if self.weights is not None:
+            self.weights.forget()
 
     def _learn(self, batch: Batch) -> None:
         cursor = self.progress[stepping.CURSOR]
@@ -428,6 +448,7 @@ class Evaluator:
     def _affordable(self, needed: int, wanted: int, used: int) -> int:
         """For how many nodes there may be room: as many as are wanted, or at least as many as are needed."""
         each = bytes_a_node(self.arena) + 8 * self.rules.union + 8 * LADDER * (self._ladder is not None)
+        each += 0 if self.weights is None else self.weights.bytes_a_node
         old = len(self.arena.node)  # is still there while its nodes are copied
         most = self._holder.room(Large.OPEN) // each - old
         least = used + max(int(self.progress[stepping.NEEDED]), used // 4)
@@ -460,6 +481,8 @@ class Evaluator:
         arena = self.arena
         place = np.full(arena.used[USED], NOTHING, dtype=np.int64)
         collect(arena, self.partitions.slots, *self._lows(position), place)
+        if self.weights is not None:
+            self.weights.moved(arena, place)
         self.progress[[stepping.RUNGS, stepping.COUNTED]] = 0  # the nodes have other numbers now
 
     def drop_texts(self) -> None:
@@ -537,6 +560,10 @@ def evaluator_of(
     from ensue.kernels.counted_evaluator import CountedEvaluator
 
     kind: type[Evaluator] = ClockEvaluator if plan.on_one_clock else Evaluator
+    if plan.lanes is not None:
+        from ensue.kernels.stack_evaluator import StackEvaluator
+
+        kind = StackEvaluator
     if plan.spans is not None and plan.spans.count is not None:
         kind = CountedEvaluator
     return kind(plan, tick, reader, share=share, shares=shares, configurations=configurations, delivery=delivery)
@@ -634,6 +661,15 @@ class Runner:
 
         load(self, parts)
         self._kept = (len(self.reader.keys), len(self.reader.columns.texts))
+
+
+def _weights_of(plan: Plan) -> WeightColumns | None:
+    """What reads the weights of events, where matches are folded."""
+    if plan.lanes is None:
+        return None
+    from ensue.kernels.lane_columns import WeightColumns
+
+    return WeightColumns(plan.lanes)
 
 
 def _counted(plan: Plan) -> bool:

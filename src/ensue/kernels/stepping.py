@@ -74,8 +74,9 @@ class Batch(NamedTuple):
     positions: Any  # int64[n], where events that change nothing were left out
     base: int  # where none were: the position of the first event
     columns: Any  # Columns, where the query has registers
-    folded: Any = None  # AllEvents, where windows are found by their ends
+    folded: Any = None  # AllEvents, where windows are found by their ends; Weights, where matches are folded
     reach: Any = None  # int64[sums, 2]: how large and how small the floats are that registers add up
+    weights: Any = None  # float64[bounds, n]: what events weigh, where a filter on aggregates bounds that
     report_from: int = 0  # what ends before this position is not reported: a slice of the stream starts earlier
 
 
@@ -126,13 +127,14 @@ class State(NamedTuple):
 
 
 class Reporting(NamedTuple):
-    """How matches are reported: in one of four ways. What belongs to the others is None."""
+    """How matches are reported: in one of five ways. What belongs to the others is None."""
 
     every: Any  # every match is written: at most how many of an end, 0 for all
     choice: Any  # a Choice is left at the end of matches ...
     ladder: Any  # ... int64[nodes, 6], where the match that starts first is the one to choose
     seen: Any  # int64[nodes]: the matches of an end are reported as one
     counts: Any  # Counts: matches are counted instead of written
+    bounds: Any = None  # Bounds: every match is written that weighs enough
 
 
 class End(NamedTuple):

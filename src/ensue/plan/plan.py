@@ -25,6 +25,7 @@ from ensue.automata.predicates import (
 from ensue.automata.registers import NO_ACTIONS, Actions, Check, Holds, Narrowed, Store, formulas_of
 from ensue.data.schema import Kind
 from ensue.language import ast
+from ensue.logic.aggregate_bounds import Bound, bounds_of
 from ensue.logic.formula import Formula, formula_of, kind_of, unit_of
 from ensue.logic.narrowing import bounded_registers, narrowed_registers
 from ensue.logic.stored_values import Register
@@ -34,6 +35,7 @@ from ensue.plan.fingerprint import fingerprint_of
 from ensue.plan.mode import Mode
 
 if TYPE_CHECKING:
+    from ensue.plan.lanes import LanePlan
     from ensue.plan.spans import Spans
 
 
@@ -45,6 +47,7 @@ class Plan(AutomatonSpec):
     """
 
     as_built: Automaton | None = None  # where the automaton is one that one clock evaluates: what it was made of
+    lanes: LanePlan | None = None  # where all matches are aggregated and not told: what is folded over them
     spans: Spans | None = None  # where windows are found by their ends: what is folded over their events
     #: Where different events close the windows of several pairs: a plan for each of these, whose windows are put
     #: together. The automaton here finds all of them, whether they are closed or not.
@@ -181,6 +184,12 @@ class Plan(AutomatonSpec):
     def judged(self) -> bool:
         """Whether some of what the automaton finds are no matches in the end, so that it cannot count matches."""
         return bool(self.related) or self.ambiguous
+
+    @cached_property
+    def bounds(self) -> tuple[Bound, ...]:
+        """What the weights of a match's events must come to, so that it can pass when it is judged."""
+        lists = not (self.automaton.registers or self.on_one_clock or self.spans or self.chooses)
+        return bounds_of(self.related) if lists else ()
 
     @property
     def decided_last(self) -> str:

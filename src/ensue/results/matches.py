@@ -26,6 +26,7 @@ from ensue.results.gathering import events_at, values_at
 from ensue.results.inside_windows import Inside
 from ensue.results.row_sizes import size_of_rows
 from ensue.results.rows import SHOWN, Rows, count_of
+from ensue.results.svg import Picture
 
 #: Below so many marked events nobody asks how large the rows are.
 _MANY_MARKED = 1 << 18
@@ -79,6 +80,21 @@ class Matches(Rows):
 
     def __len__(self) -> int:
         return len(self._found)
+
+    @property
+    def checked(self) -> Checked:
+        """The query that the matches are of."""
+        return self._checked
+
+    def plot(self) -> Picture:
+        """The matches on a time line: a lane for each partition, events as dots, matches as bands with arcs.
+
+        The busiest partitions are shown, with some matches of each; above many matches, how many end when. A notebook
+        shows the picture, `save` writes it as SVG.
+        """
+        from ensue.results.time_line import time_line
+
+        return time_line(self)
 
     @property
     def found(self) -> ComplexEvents:

@@ -1,7 +1,8 @@
-"""Writes rows of matches to one file or to standard output, table by table: Parquet, CSV, JSON lines."""
+"""Writes rows of matches to one file or to standard output, table by table: Parquet, Arrow, CSV, JSON."""
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import sys
@@ -13,13 +14,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from ensue.errors import DataError
+from ensue.errors import DataError, listed
 from ensue.results.rows import rows_of
 
 
 class OutputFormat(StrEnum):
     parquet = "parquet"
     csv = "csv"
+    arrow = "arrow"
+    json = "json"
     jsonl = "jsonl"
     table = "table"
 
@@ -72,6 +75,10 @@ def _parquet(file: Any, schema: pa.Schema) -> Any:
     return pq.ParquetWriter(file, schema)
 
 
+def _arrow(file: Any, schema: pa.Schema) -> Any:
+    return pa.ipc.new_file(file, schema)
+
+
 class _Csv:
     """Writes CSV, which has no lists and no bytes: such cells are written as JSON."""
 
@@ -107,7 +114,46 @@ class _JsonLines:
         """Nothing is left to write."""
 
 
-_WRITERS = {OutputFormat.parquet: _parquet, OutputFormat.csv: _Csv, OutputFormat.jsonl: _JsonLines}
+class _Json:
+    """Writes one JSON array, a row a line."""
+
+    def __init__(self, file: Any, _schema: pa.Schema) -> None:
+        self._file = file
+        self._before = b"["
+
+    def write(self, table: pa.Table) -> None:
+        for batch in table.to_batches(_STEP):
+            for row in rows_of(pa.Table.from_batches([batch])):
+                self._file.write(self._before + b"\n" + as_json(row).encode())
+                self._before = b","
+
+    def close(self) -> None:
+        self._file.write(b"[]\n" if self._before == b"[" else b"\n]\n")
+
+
+_WRITERS = {
+    OutputFormat.parquet: _parquet,
+    OutputFormat.arrow: _arrow,
+    OutputFormat.csv: _Csv,
+    OutputFormat.json: _Json,
+    OutputFormat.jsonl: _JsonLines,
+}
+
+
+def rows_as_written(table: pa.Table, wanted: OutputFormat, *, first: bool) -> bytes:
+    """Some rows of a result that goes on, in a format of lines; only the `first` ones have a header."""
+    if wanted not in LINES:
+        raise DataError(f"a result that goes on is written in lines: as {listed(LINES)}, not as {wanted}")
+    file = io.BytesIO()
+    writer = _WRITERS[wanted](file, table.schema)
+    writer.write(table)
+    writer.close()
+    written = file.getvalue()
+    return written if first or wanted is not OutputFormat.csv else written.partition(b"\n")[2]
+
+
+#: The formats to which rows can be added later.
+LINES = (OutputFormat.jsonl, OutputFormat.csv)
 
 
 def as_json(value: Any) -> str:

@@ -13,15 +13,17 @@ several_queries    several queries over one stream, which may come and go while 
 recognize          MATCH_RECOGNIZE: each clause becomes a DataFrame, and Spark runs the SQL around it
 session            a session for the demo, the command line and the tests
 deferred           answers what Spark asks of a stream before its first event, without loading the rest
+running_page       a page that shows a running query, and loads itself anew
 files              reads files and hands over matches for the command line
 """
 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ensue.spark.running_page import keep_progress_page, progress_page
     from ensue.spark.session import local_session
 
-__all__ = ["local_session"]
+__all__ = ["keep_progress_page", "local_session", "progress_page"]
 
 
 def __getattr__(name: str) -> Any:
@@ -29,4 +31,8 @@ def __getattr__(name: str) -> Any:
         from ensue.spark.session import local_session
 
         return local_session
+    if name in ("keep_progress_page", "progress_page"):
+        from ensue.spark import running_page
+
+        return getattr(running_page, name)
     raise AttributeError(f"module 'ensue.spark' has no attribute '{name}'")

@@ -1,15 +1,11 @@
-"""The command line: `ensue check`, `ensue explain`, `ensue run`, `ensue why`, `ensue prepare`.
-
-Exit codes: 0 for success, 1 if the query or the data is wrong (the error has a caret), 2 if the command is misused.
-"""
+"""The commands: `ensue check`, `explain`, `new`, `prepare`, `report`, `run`, `why`."""
 
 from __future__ import annotations
 
 import logging
-import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -17,10 +13,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import pyarrow as pa
 import typer
+import typer.core
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.text import Text
 
 from ensue.api import Query, query
+from ensue.cli.starter import starter
 from ensue.data.sources import read_schema, read_stream_format, read_table
 from ensue.errors import DataError, EngineError, EnsueError
 from ensue.results.matches import Matches
@@ -29,10 +28,37 @@ from ensue.results.writers import OutputFormat, write_tables, write_text
 if TYPE_CHECKING:
     from ensue.spark.files import SparkMatches
 
+
+class _Passing(Exception):
+    """Carries what typer would handle in its own way, past it."""
+
+    def __init__(self, told: BaseException) -> None:
+        self.told = told
+        super().__init__(str(told))
+
+
+class _Commands(typer.core.TyperGroup):
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
+        """Reads the arguments, and writes `--help`."""
+        return self._passing(super().make_context, *arguments, **options)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Runs a command."""
+        return self._passing(super().invoke, ctx)
+
+    @staticmethod
+    def _passing(work: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        """Ctrl-C and a closed pipe are for `main`."""
+        try:
+            return work(*arguments, **options)
+        except (KeyboardInterrupt, BrokenPipeError) as e:
+            raise _Passing(e) from e
+
+
 app = typer.Typer(
     help="Complex event recognition: patterns over streams of events.",
     no_args_is_help=True,
-    add_completion=False,
+    cls=_Commands,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
@@ -108,6 +134,7 @@ def explain_command(
     unit: Unit = None,
     tiebreak: Tiebreak = None,
     param: Params = None,
+    svg: Annotated[bool, typer.Option("--svg", help="Draw the automaton instead, as SVG.")] = False,
     engine: Annotated[str, typer.Option(help="'spark' also shows what Spark does for the query.")] = "auto",
     master: Master = None,
 ) -> None:
@@ -116,6 +143,9 @@ def explain_command(
         raise typer.BadParameter("--input and --engine spark go together: they show what Spark does with the events")
     _check_master(master, engine)
     made = _read_query(file, param)
+    if svg:
+        typer.echo(str(made.plot()))
+        return
     if input is None:
         typer.echo(made.explain(verbose=verbose, deterministic=deterministic))
         return
@@ -152,8 +182,19 @@ def run_command(
     format: Annotated[
         OutputFormat | None, typer.Option(help="The output's format; by default, the ending of its name.")
     ] = None,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as the input grows, until Ctrl-C.")] = False,
+    delay: Annotated[
+        str | None, typer.Option(help="With --follow: how late events come at most, such as '10 s'.")
+    ] = None,
 ) -> None:
     """Runs a query over events and writes its matches; without --output, shows a short table."""
+    if follow:
+        _check_follow(output, engine, no_time=no_time)
+        reading: dict[str, Any] = {"time": time, "type": type, "unit": unit, "tiebreak": tiebreak, "memory": memory}
+        _follow(_read_query(file, param), input, reading, delay, format or OutputFormat.jsonl)
+        return
+    if delay is not None:
+        raise typer.BadParameter("--delay says how late events come: it needs --follow")
     _check_standard_input(file, input)
     _check_master(master, engine)
     if output not in (None, "-") and Path(str(output)).resolve() in (Path(file).resolve(), Path(input).resolve()):
@@ -171,9 +212,23 @@ def run_command(
         return
     events = _read_events(input)
     with _progress(events.num_rows) as report:
-        reading: Any = {"time": when, "type": type, "unit": unit, "tiebreak": tiebreak}
+        reading = {"time": when, "type": type, "unit": unit, "tiebreak": tiebreak}
         found = made.run(events, **reading, engine=engine, memory=memory, progress=report, closed=closed)
     _write(found, output, wanted)
+
+
+@app.command("new")
+def new_command(
+    input: Annotated[str, typer.Argument(metavar="EVENTS", help="The events: a file, a folder or a pattern.")],
+    output: Annotated[str | None, typer.Option("--output", "-o", help="The file for the query.")] = None,
+) -> None:
+    """Writes a first query for the events, with comments, to start from."""
+    if output not in (None, "-") and Path(str(output)).exists():
+        raise typer.BadParameter(f"there is a file {output} already")
+    text, command = starter(_read_events(input), input)
+    query(text)  # what is written is a query
+    write_text(text, output)
+    typer.echo(f"run it with: {command.replace('QUERY.sql', output or 'QUERY.sql')}", err=True)
 
 
 @app.command("why")
@@ -197,6 +252,31 @@ def why_command(
     typer.echo(str(made.why(events, **reading, memory=memory, closed=closed)))
 
 
+@app.command("report")
+def report_command(
+    file: QueryFile,
+    input: Annotated[str, typer.Option("--input", "-i", help="Events, as for run; '-' reads standard input.")],
+    output: Annotated[str, typer.Option("--output", "-o", help="The page; '-' writes to standard output.")],
+    time: Time = "time",
+    no_time: Annotated[bool, typer.Option("--no-time", help="Keep the rows in their order.")] = False,
+    type: Type = None,
+    unit: Unit = None,
+    tiebreak: Tiebreak = None,
+    param: Params = None,
+    memory: Memory = None,
+    closed: Annotated[bool, typer.Option("--closed", help="Nothing follows the events.")] = False,
+) -> None:
+    """Writes a page about a query over events, to be opened in a browser: one HTML file that needs nothing else."""
+    _check_standard_input(file, input)
+    made = _read_query(file, param)
+    events = _read_events(input)
+    reading: Any = {"time": None if no_time else time, "type": type, "unit": unit, "tiebreak": tiebreak}
+    with _progress(events.num_rows) as told:
+        page = made.report(events, **reading, memory=memory, closed=closed, progress=told)
+    write_text(str(page), output)
+    typer.echo(page.heading + ("" if output == "-" else f": {output}"), err=True)
+
+
 @app.command("prepare")
 def prepare_command() -> None:
     """Compiles the engine for this machine, so that no query waits for it: once after an installation, in an image."""
@@ -210,6 +290,22 @@ def prepare_command() -> None:
     typer.echo(f"{seconds:5.1f} s of processor time in all; {f'kept in {kept}' if kept else 'kept nowhere'}")
     if kept is None:
         raise EngineError("no folder for compiled kernels can be written to", "NUMBA_CACHE_DIR names another")
+
+
+def _check_follow(output: str | None, engine: str, *, no_time: bool) -> None:
+    if engine == "spark":
+        raise typer.BadParameter("--follow is not for Spark, which has streams of its own")
+    if no_time:
+        raise typer.BadParameter("--follow needs the times of the events, so it does not go with --no-time")
+    if output not in (None, "-"):
+        raise typer.BadParameter("--follow writes to standard output: leave out --output, and write > FILE")
+
+
+def _follow(made: Query, input: str, reading: dict[str, Any], delay: str | None, wanted: OutputFormat) -> None:
+    from ensue.cli.changes_as_they_come import follow  # numba is loaded where it is used
+
+    count = follow(made, input, reading, delay=delay, wanted=wanted)
+    typer.echo(f"{count:,} change{'' if count == 1 else 's'}", err=True)
 
 
 def _check_master(master: str | None, engine: str) -> None:
@@ -248,9 +344,12 @@ def _read_events(input: str) -> pa.Table:
 
 def _read_query(file: str, params: list[str] | None) -> Query:
     path = Path(file)
-    if file != "-" and not path.is_file():
+    if file != "-" and not path.exists():
         raise typer.BadParameter(f"there is no file {file}")
-    text = sys.stdin.buffer.read() if file == "-" else path.read_bytes()
+    try:
+        text = sys.stdin.buffer.read() if file == "-" else path.read_bytes()
+    except OSError as e:
+        raise DataError(f"cannot read {file}: {e.strerror}") from None
     try:
         return query(text, params=_values_of(params or []))
     except TypeError as e:  # a value without a parameter
@@ -304,7 +403,8 @@ def _format_of(output: str | None) -> OutputFormat:
         return OutputFormat.table
     if output == "-":
         return OutputFormat.jsonl
-    endings = {".parquet": "parquet", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl"}
+    endings = {".parquet": "parquet", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json"}
+    endings |= {".arrow": "arrow", ".feather": "arrow"}
     ending = Path(output).suffix.lower()
     if ending not in endings:
         raise typer.BadParameter(
@@ -315,11 +415,21 @@ def _format_of(output: str | None) -> OutputFormat:
 
 def _write(found: Matches | SparkMatches, output: str | None, wanted: OutputFormat) -> None:
     if wanted is OutputFormat.table:
-        write_text(f"{found!r}\n", output)
+        if output is None and sys.stdout.isatty():
+            Console(highlight=False).print(_coloured(f"{found!r}"))
+        else:
+            write_text(f"{found!r}\n", output)
         return
     count = write_tables(found.tables(), output, wanted)
     where = "" if output in (None, "-") else f" in {output}"
     typer.echo(f"{count:,} match{'' if count == 1 else 'es'}{where}", err=True)
+
+
+def _coloured(text: str) -> Text:
+    """The same table as in a file, with its head and its count told apart."""
+    head, rule, *rows, count = text.split("\n")
+    lines = [Text(head, "bold cyan"), Text(rule, "dim"), *map(Text, rows), Text(count, "bold")]
+    return Text("\n", no_wrap=True, overflow="ellipsis").join(lines)
 
 
 _LONG_INPUT = 10_000
@@ -350,23 +460,25 @@ _OPTIONS = {
 }
 
 
-def main() -> None:
-    """The entry point: prints errors of the query or the data without a traceback and exits with 1."""
+def run() -> int:
+    """Runs the command and returns its exit code; errors of the query or the data have no traceback."""
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s", stream=sys.stderr)
     logging.addLevelName(logging.WARNING, "note")
     try:
         app()
+    except SystemExit as e:
+        return e.code if isinstance(e.code, int) else int(e.code is not None)
+    except _Passing as passing:
+        raise passing.told from None
     except EnsueError as e:
-        message = str(e)
-        for named, option in _OPTIONS.items():
-            message = message.replace(named, option)
-        message = re.sub(r"params=\{'(\w+)': 3\}", r"--param \1=3", message)
-        typer.echo(message if message.startswith("error:") else f"error: {message}", err=True)
-        sys.exit(1)
-    except BrokenPipeError:  # whoever reads our output has closed the pipe, such as `head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+        typer.echo(_in_terms_of_options(str(e)), err=True)
+        return 1
+    return 0
 
 
-if __name__ == "__main__":
-    main()
+def _in_terms_of_options(message: str) -> str:
+    """An error as the command line would say it."""
+    for named, option in _OPTIONS.items():
+        message = message.replace(named, option)
+    message = re.sub(r"params=\{'(\w+)': 3\}", r"--param \1=3", message)
+    return message if message.startswith("error:") else f"error: {message}"
