@@ -6,7 +6,19 @@ import platform
 import sys
 from typing import Any
 
-from bench import between_events, disorder, functions, growth, keyed, peers, remembered, row_patterns, scaling, windows
+from bench import (
+    aggregates,
+    between_events,
+    disorder,
+    functions,
+    growth,
+    keyed,
+    peers,
+    remembered,
+    row_patterns,
+    scaling,
+    windows,
+)
 from bench.measure import measure
 from bench.report import commit, keep, section
 from bench.workloads import engine_workloads, selector_workloads
@@ -31,6 +43,7 @@ def main() -> None:
     results["time"] = section("time, one core", remembered.timed(events))
     results["disorder"] = section("live queries, one core", list(disorder.disorder(events)))
     results["windows of data"] = section("aggregates of windows, one core", list(windows.windows(events)))
+    results["aggregates"] = section("aggregates over all matches, one core", list(aggregates.aggregates(events)))
     results["functions"] = section("each function beside a comparison", list(functions.functions(events)))
     results["row patterns"] = section("row patterns, one core", row_patterns.embedded(events if small else 10 * events))
     results["row patterns, limit"] = section("row patterns, too long", row_patterns.too_long())

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ensue.results.changes import Answer, Changes
     from ensue.results.detections import Detections
     from ensue.results.matches import Matches
+    from ensue.results.totals import Totals
     from ensue.row_patterns.sql import SqlRows, explain_sql, sql
 
 __version__ = "0.1.0"
@@ -34,6 +35,7 @@ __all__ = [
     "Query",
     "QueryError",
     "SqlRows",
+    "Totals",
     "aggregate",
     "dsl",
     "explain_sql",
@@ -58,6 +60,7 @@ _PLACES = {
     **dict.fromkeys(("Live", "LiveQueries"), "ensue.corrections.live_queries"),
     **dict.fromkeys(("Answer", "Changes"), "ensue.results.changes"),
     "Matches": "ensue.results.matches",
+    "Totals": "ensue.results.totals",
     **dict.fromkeys(("SqlRows", "explain_sql", "sql"), "ensue.row_patterns.sql"),
 }
 

@@ -19,6 +19,7 @@ from ensue.language.builder import Select
 from ensue.language.own import Own
 from ensue.language.parser import decode, parse_query
 from ensue.language.printer import print_query
+from ensue.logic.aggregation import refuse_aggregation
 from ensue.logic.check import check
 from ensue.logic.never import warnings_of
 from ensue.own.registry import bound
@@ -240,7 +241,7 @@ class Query:
         delays: Mapping[str, str] | None = None,
         promises: str | None = None,
     ) -> Matches | DataFrame:
-        """Returns every complex event of the query over the events.
+        """Returns every complex event of the query over the events; of an `AGGREGATE` query, `Totals`.
 
         `events`: an Arrow table, a frame, whatever has `__arrow_c_stream__`, dicts or batches in a list or generator,
         or a path, also of a folder or with `*`. For several streams in FROM, a mapping from each name to one of these.
@@ -276,7 +277,7 @@ class Query:
             return run(self.ast, self.text, events, **how, **reading)
         _check_local(engine, events, spark)
         how = pipeline.RunOptions(engine, memory, progress, closed)
-        return pipeline.run(self.ast, self.text, events, how, reading=reading)
+        return pipeline.run(self.ast, self.text, events, how, reading=reading)  # type: ignore[return-value]
 
     @overload
     def detect(self, events: SparkFrame | Mapping[str, SparkFrame], **options: Unpack[SparkOptions]) -> DataFrame: ...
@@ -319,6 +320,8 @@ class Query:
         1           4         4         1, 2, 3, 4
         1 event ends a match
         """
+        hint = "AGGREGATE count(*) AS n ... GROUP BY END gives a row for each end"
+        refuse_aggregation(self.ast, self.text, "detect tells which events took part in matches", hint)
         spark = _given({"unbounded": unbounded or None, "alone": alone or None, "buckets": buckets, "name": name})
         if is_spark(events):
             from ensue.spark.run import OfStream, run

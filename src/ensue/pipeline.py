@@ -41,6 +41,7 @@ from ensue.results.detections import Detections
 from ensue.results.inside_windows import written_out
 from ensue.results.matches import Matches
 from ensue.results.row_order import in_order
+from ensue.results.totals import Grouping, Totals
 
 #: From this many events on, the log warns the user that a query is evaluated by the slow engine.
 LONG = 10_000
@@ -56,8 +57,10 @@ class RunOptions:
     closed: bool = False  # whether nothing follows the events: what waits for a time or an end is told then
 
 
-def run(query: ast.Query, text: str, events: Any, options: RunOptions, *, reading: Reading) -> Matches:
+def run(query: ast.Query, text: str, events: Any, options: RunOptions, *, reading: Reading) -> Matches | Totals:
     """All stages after parsing: check against the events' schema, evaluate, wrap the result."""
+    if query.aggregation is not None:
+        return _totals(query, text, events, options, reading)
     budget = Budget.of(options.memory, advice_for(query, options.engine))
     with budget.explaining_memory_errors():
         choice, stream = _read(query, text, events, attributes_used(query), options.engine, reading)
@@ -72,6 +75,35 @@ def run(query: ast.Query, text: str, events: Any, options: RunOptions, *, readin
         look_back = ItemLookBack(choice.checked)
         own = _of_result(budget, found)
         return Matches(look_back.checked, look_back.extended(stream), found, own, unexpected=unexpected)
+
+
+def _totals(query: ast.Query, text: str, events: Any, options: RunOptions, reading: Reading) -> Totals:
+    """The same for `AGGREGATE`, which gives one row for each group of matches."""
+    budget = Budget.of(options.memory, advice_for(query, options.engine))
+    with budget.explaining_memory_errors():
+        choice, stream = _read(query, text, events, attributes_used(query), options.engine, reading)
+        look_back = ItemLookBack(choice.checked)
+        grouping = Grouping(look_back.checked, stream.time_column.type, stream.tick)
+        unexpected = count_unexpected(choice, stream, budget, BATCH)
+        how: Any = {"progress": options.progress, "budget": budget, "closed": options.closed}
+        if choice.plan is None:
+            found = evaluate_table(choice, stream, **how)
+            defined = Grouping(choice.checked, stream.time_column.type, stream.tick)
+            table, values = defined.by_definition(stream, found)
+            return Totals(table, defined.checked_item(values.__getitem__), budget, unexpected=unexpected)
+        extended = look_back.extended(stream)
+        choice = replace(choice, checked=look_back.checked).for_totals
+        found = evaluate_table(choice, extended, mode=Mode.TOTALS, **how)
+        if not len(found):
+            warn_of_unknown_types(query, stream)
+        parts = grouping.folded(grouping.rows(found, extended))
+        own = _of_result(budget, found)
+        return Totals(
+            grouping.finished(parts),
+            lambda item: grouping.exact(grouping.exact_part(item), parts),
+            own,
+            unexpected=unexpected,
+        )
 
 
 def detect(query: ast.Query, text: str, events: Any, options: RunOptions, *, reading: Reading) -> Detections:
@@ -129,7 +161,7 @@ def prepare(
 ) -> Choice:
     """Checks the query against the events' schema and chooses its engine; for tables and for Spark."""
     checked = check(query, text, schema)
-    if tick is None and classify(query).uses_time:
+    if tick is None and (classify(query).uses_time or (query.aggregation and query.aggregation.every)):
         raise no_unit(reading.get("time", "time"))
     return choose(checked, engine, tying=tying)
 

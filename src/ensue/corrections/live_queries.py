@@ -25,6 +25,7 @@ from ensue.data.schema import Schema
 from ensue.engines.item_lookback import ItemLookBack
 from ensue.errors import EngineError, did_you_mean, listed
 from ensue.language import ast
+from ensue.logic.aggregation import refuse_aggregation
 from ensue.logic.check import check
 from ensue.logic.memory_advice import advice_for
 from ensue.logic.outputs import attributes_used
@@ -84,6 +85,8 @@ class LiveQueries:
 
     def _check(self, query: Asked) -> None:
         check(query.ast, query.text)
+        hint = "AGGREGATE runs over tables; over a live answer, aggregate the rows of answer()"
+        refuse_aggregation(query.ast, query.text, "a live query tells changes of single matches", hint)
         check_rows_of_stream(query.ast, query.text, revised=self._options.disorder == "revise")
 
     # -- steps

@@ -192,13 +192,19 @@ class Deadlines:
             arrays = (found.start, found.end, found.offset, found.position, found.mark, self._waiting.times)
             parts |= {name: np.array(array) for name, array in zip(_ARRAYS, arrays, strict=True)}
             parts["keys"] = self._waiting.keys.combine_chunks()
+            if found.computed:  # in a fixed order; their names are those of parts of the query
+                columns = {f"column_{n}": found.computed[name] for n, name in enumerate(sorted(found.computed))}
+                parts |= {"computed": pa.table(columns), "names": sorted(found.computed)}
         return parts
 
     def load(self, parts: Parts) -> None:
         self._position, self._waiting = parts["position"], None
         if "keys" in parts:
-            *piece, times = (parts[name] for name in _ARRAYS)
-            self._waiting = _Waiting(ComplexEvents((Piece(*piece),), self._sets), times, parts["keys"])
+            start, end, offset, position, mark, times = (parts[name] for name in _ARRAYS)
+            names = parts.get("names", [])
+            columns = {name: one_chunk(parts["computed"].column(n)) for n, name in enumerate(names)}
+            found = ComplexEvents((Piece(start, end, offset, position, mark, columns),), self._sets)
+            self._waiting = _Waiting(found, times, parts["keys"])
 
 
 _ARRAYS = ("start", "end", "offset", "marked", "mark", "time")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 
+from ensue.columns.match_totals import folded_by_end
 from ensue.data.budget import Budget, Large
-from ensue.data.complex_events import ComplexEvents, merged_by_end
-from ensue.data.events import EventStream
+from ensue.data.complex_events import ComplexEvents, Positions, merged_by_end
+from ensue.data.events import EventStream, integers, one_chunk
 from ensue.engines.judging import satisfying
 from ensue.language import ast
+from ensue.logic.aggregation import parts_asked
 from ensue.plan import Plan
 from ensue.plan.choice import Choice
 from ensue.plan.mode import Mode
@@ -29,17 +32,30 @@ def finished(
     All complex events of one end come together: the selector chooses among them, and LIMIT counts them.
     """
     plan = choice.plan
-    if plan is not None and plan.walks(mode):
-        return found  # the match structure itself has told which events took part
+    if plan is not None and (plan.walks(mode) or plan.lanes is not None):
+        return found  # the match structure itself has told which events took part, or the matches were folded
     judged = plan is not None and plan.judged
     budget = budget or Budget()
     if judged or mode is Mode.UNION:
         budget.check(Large.JUDGED, _COPIES * found.nbytes, len(found))
-    if plan is not None and plan.waits and (judged or mode is Mode.UNION):
+    if plan is not None and plan.waits and (judged or mode is not Mode.ENUMERATE):
         found = found.in_order(np.argsort(found.end, kind="stable"))  # they came as they became known
     if plan is not None and judged:
         found = _judged(found, plan, events, budget)
+    if mode is Mode.TOTALS:
+        return totals_of_ends(found, choice, events)
     return merged_by_end(found) if mode is Mode.UNION else found
+
+
+def totals_of_ends(found: ComplexEvents, choice: Choice, events: EventStream) -> ComplexEvents:
+    """What AGGREGATE asks of the matches of each end."""
+    query = choice.checked.query
+
+    def values_at(attribute: str, positions: Positions) -> pa.Array:
+        return one_chunk(events.table.column(attribute).take(integers(positions)))
+
+    parts = parts_asked(query, choice.checked.schema)
+    return folded_by_end(found, parts, values_at, one_chunk(events.time_column))
 
 
 def _judged(found: ComplexEvents, plan: Plan, events: EventStream, budget: Budget) -> ComplexEvents:

@@ -19,7 +19,15 @@ class ItemLookBack:
     def __init__(self, checked: Checked) -> None:
         shifted: dict[str, tuple[str, int]] = {}
         columns = [replace(o, expression=spell_out(o.expression, shifted)) for o in checked.outputs]
-        self.checked = replace(checked, outputs=tuple(columns))
+        query = checked.query
+        if query.aggregation is not None:
+            items = [replace(i, expression=spell_out(i.expression, shifted)) for i in query.aggregation.items]
+            query = replace(query, aggregation=replace(query.aggregation, items=tuple(items)))
+        schema = checked.schema
+        if schema is not None and shifted:
+            of_earlier = {name: schema.attributes[a] for name, (a, _) in shifted.items()}
+            schema = replace(schema, attributes={**schema.attributes, **of_earlier})
+        self.checked = replace(checked, outputs=tuple(columns), query=query, schema=schema)
         self._names = frozenset(shifted)
         self._wanted = tuple(shifted.values())
         self._keys = [k.attribute for k in checked.query.partition]

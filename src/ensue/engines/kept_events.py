@@ -56,10 +56,15 @@ class KeptEvents:
         if self._table is not None and self._table.nbytes > _FEW_BYTES:
             self._holder.hold(Large.EVENTS, 2 * self._table.nbytes, len(self._table))
 
+    @property
+    def places(self) -> Positions:
+        """Where in the stream each kept event is."""
+        return np.zeros(0, dtype=np.int64) if self._table is None else self._table.column(_PLACE).to_numpy()
+
     def located(self, found: ComplexEvents) -> tuple[ComplexEvents, EventStream]:
         """The same complex events over the kept events, and these: without their types, which nobody asks for."""
         assert self._table is not None, "complex events come with events"
-        places = self._table.column(_PLACE).to_numpy()
+        places = self.places
         times = self._table.column(_TIME)
         types = pa.chunked_array([pa.nulls(len(self._table), pa.string())])
         own = self._table.drop_columns([_TIME, _PLACE])

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from ensue.data.budget import Budget
+from ensue.data.complex_events import ComplexEvents
+from ensue.data.events import EventStream
 from ensue.engines.closings import ClosingEngine, Closings
 from ensue.engines.deadlines import DeadlineEngine
 from ensue.engines.pairs_apart import PairsApart
 from ensue.engines.protocol import Engine
+from ensue.logic.check import Checked
 from ensue.plan import Plan
 from ensue.plan.choice import Choice
 from ensue.plan.closing import searched
 from ensue.plan.mode import Mode
+
+if TYPE_CHECKING:
+    from ensue.engines.reference.totals_by_definition import ReferenceTotals
 
 Progress = Callable[[int, int], None]
 
@@ -54,6 +61,15 @@ def opened(
     if choice.plan.closing is not None:
         return ClosingEngine(engine, opened_closings(choice.plan, tick, budget))
     return engine if choice.plan.absence is None else DeadlineEngine(engine, choice.plan, tick, budget, closing=closing)
+
+
+def totals_by_definition(
+    checked: Checked, stream: EventStream, found: ComplexEvents, every: int | None
+) -> ReferenceTotals:
+    """What AGGREGATE asks of these matches, as the reference defines it."""
+    from ensue.engines.reference.totals_by_definition import ReferenceTotals
+
+    return ReferenceTotals(checked, stream, found, every)
 
 
 def opened_closings(plan: Plan, tick: int | None, budget: Budget) -> Closings:

@@ -14,7 +14,7 @@ from ensue.data.complex_events import ComplexEvents, Variables, concatenated, me
 from ensue.data.events import EventStream
 from ensue.engines.collected import Collected
 from ensue.engines.deadlines import Deadlines
-from ensue.engines.finishing import finished
+from ensue.engines.finishing import finished, totals_of_ends
 from ensue.engines.opening import Progress, opened, opened_closings
 from ensue.engines.protocol import Engine
 from ensue.engines.row_quota import RowQuota
@@ -190,8 +190,12 @@ def _closed_in_parallel(work: Work, plan: Plan) -> ComplexEvents:
     read = replace(work, stream=closings.read(work.stream, work.step))
     # What takes others away is one window, and not all of an end.
     merged = work.mode is Mode.UNION and plan.closing.consumes
-    found = in_slices_or_shares(replace(read, mode=Mode.ENUMERATE) if merged else read, searched(plan))
+    whole = merged or work.mode is Mode.TOTALS
+    found = in_slices_or_shares(replace(read, mode=Mode.ENUMERATE) if whole else read, searched(plan))
     assert found is not None, "several threads have work"
     known = closings.take(found)
     told = concatenated([known, closings.rest()], known.sets) if work.closed else known
-    return merged_by_end(told.in_order(np.argsort(told.end, kind="stable"))) if merged else told
+    if not whole:
+        return told
+    told = told.in_order(np.argsort(told.end, kind="stable"))
+    return merged_by_end(told) if merged else totals_of_ends(told, work.choice, work.stream)

@@ -15,6 +15,7 @@ from ensue.explain.timing_lines import timing_lines
 from ensue.explain.window_lines import kept_lines, pair_lines, window_lines
 from ensue.language import ast
 from ensue.language.printer import print_interval, print_pattern, print_query
+from ensue.logic.aggregation import group_columns
 from ensue.logic.check import Checked
 from ensue.logic.classify import Fragment, classify
 from ensue.logic.late_events import told_of_late_events
@@ -44,6 +45,7 @@ def explain(choice: Choice, *, verbose: bool = False, more: Mapping[str, list[st
             f"late          {told_of_late_events(checked.query)}",
             *_keys(choice),
             *_engine(choice),
+            *_aggregation(choice),
             *count_lines(choice),
         ],
     }
@@ -116,6 +118,15 @@ def _engine(choice: Choice) -> list[str]:
     return lines
 
 
+def _aggregation(choice: Choice) -> list[str]:
+    """How what AGGREGATE asks for is evaluated."""
+    if choice.checked.query.aggregation is None:
+        return []
+    if choice.not_folded:
+        return [f"aggregation   matches are written out, and folded at each end: {choice.not_folded}"]
+    return ["aggregation   folded while events come: constant time per event, whatever the window and the matches"]
+
+
 def _closers(followers: Plan, one_event: bool) -> str:
     """What can close a window."""
     if one_event:
@@ -157,6 +168,9 @@ def _variables(pattern: ast.Pattern) -> list[str]:
 
 
 def _columns(checked: Checked) -> list[str]:
+    aggregation = checked.query.aggregation
+    if aggregation is not None:
+        return [", ".join([*group_columns(checked.query), *(i.alias or "" for i in aggregation.items)])]
     keys = [key_name(k) for k in checked.query.partition]
     return [", ".join([*keys, "start_time", "end_time", *(o.name for o in checked.outputs if not o.hidden)])]
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -54,6 +55,9 @@ from ensue.kernels.window_segments import AllEvents, WindowSegments
 from ensue.language import ast
 from ensue.plan import Plan
 
+if TYPE_CHECKING:
+    from ensue.kernels.lane_columns import WeightColumns
+
 Positions = npt.NDArray[np.int64]
 
 _CONSUME = {
@@ -90,6 +94,8 @@ class Reader:
         self._idle = np.zeros(0, dtype=np.bool_)  # of each class
         self._begins = np.zeros(0, dtype=np.bool_)  # of each class: whether a run may start
         self.folded = None if plan.spans is None else FoldedColumns(plan.spans.folded)
+        self.weights = _weights_of(plan)
+        self._timed |= plan.lanes is not None and plan.lanes.of_times
 
     def read(self, events: EventStream, base: int) -> Batch:
         """The events as a batch whose first one has the position `base`."""
@@ -100,7 +106,7 @@ class Reader:
         codes, class_of = self.classifier.classify(events.table, types, keys, events.predicate_bits, times)
         if self.folded is not None and self.keys.attributes and keys is None:
             keys = self._encode(events, None)
-        folded = None if self.folded is None else self._folded(events, class_of[codes], keys)
+        folded: Any = None if self.folded is None else self._folded(events, class_of[codes], keys)
         busy = None if self._counted else self._busy(codes, class_of, times, base)
         kept = None
         if busy is not None:
@@ -114,6 +120,8 @@ class Reader:
         keys = _NOTHING if keys is None else keys
         columns = self.columns.of(events, kept) if self._remembers else None
         reach = self.columns.reach if self._remembers else None
+        if self.weights is not None:
+            folded = self.weights.of(events, kept)
         parts = (read_only(classes), read_only(keys), read_only(times), read_only(positions), base, columns, folded)
         weights = None
         if self._plan.bounds:
@@ -552,6 +560,10 @@ def evaluator_of(
     from ensue.kernels.counted_evaluator import CountedEvaluator
 
     kind: type[Evaluator] = ClockEvaluator if plan.on_one_clock else Evaluator
+    if plan.lanes is not None:
+        from ensue.kernels.stack_evaluator import StackEvaluator
+
+        kind = StackEvaluator
     if plan.spans is not None and plan.spans.count is not None:
         kind = CountedEvaluator
     return kind(plan, tick, reader, share=share, shares=shares, configurations=configurations, delivery=delivery)
@@ -649,6 +661,15 @@ class Runner:
 
         load(self, parts)
         self._kept = (len(self.reader.keys), len(self.reader.columns.texts))
+
+
+def _weights_of(plan: Plan) -> WeightColumns | None:
+    """What reads the weights of events, where matches are folded."""
+    if plan.lanes is None:
+        return None
+    from ensue.kernels.lane_columns import WeightColumns
+
+    return WeightColumns(plan.lanes)
 
 
 def _counted(plan: Plan) -> bool:

@@ -10,13 +10,14 @@ from ensue.automata.determinize import Configuration
 from ensue.data.envelope import Parts
 from ensue.kernels import stepping
 from ensue.kernels.arena import EVENT, TREE, USED, Arena, new_arena
+from ensue.kernels.stack_evaluator import StackEvaluator
 from ensue.kernels.stepping import Partitions
 
 if TYPE_CHECKING:
     from ensue.kernels.runner import Runner
 
 
-_SEGMENT = "segment_"
+_SEGMENT, _STACK = "segment_", "stack_"
 
 
 def save(runner: Runner) -> Parts:
@@ -59,6 +60,9 @@ def save(runner: Runner) -> Parts:
     ranks = [evaluator.programs.configurations[c].ranks for c in in_use]
     if any(ranks):
         parts["ranks"] = [[[sorted(states) for states in ranked] for ranked in of_one] for of_one in ranks]
+    if isinstance(evaluator, StackEvaluator):
+        parts |= {f"{_STACK}{name}": part for name, part in evaluator.save(count).items()}
+        parts["slots"] = partitions.slots[:0].copy()
     if look_back.tail is not None:
         parts["tail"] = look_back.tail
     if evaluator.windows is not None:
@@ -81,7 +85,8 @@ def load(runner: Runner, parts: Parts) -> None:
         )
         for own, ranks in zip(subsets, parts.get("ranks", [()] * len(subsets)), strict=True)
     ]
-    slots = parts["slots"].copy()
+    folding = isinstance(evaluator, StackEvaluator)
+    slots = np.zeros((len(parts["configuration"]), 1), dtype=np.int64) if folding else parts["slots"].copy()
     evaluator.partitions = Partitions(
         np.array(known, dtype=np.int32)[parts["configuration"]],
         slots,
@@ -92,6 +97,8 @@ def load(runner: Runner, parts: Parts) -> None:
         reader.columns.reach = parts["reach"].copy()
         evaluator.arena.used[USED] = 0
         evaluator.make_places(parts["reach"].copy())
+    if isinstance(evaluator, StackEvaluator):
+        evaluator.load({n.removeprefix(_STACK): part for n, part in parts.items() if n.startswith(_STACK)})
     evaluator.arena = _arena(parts, evaluator.arena)
     if evaluator.weights is not None:
         evaluator.weights.load(evaluator.arena, parts.get("weights"))

@@ -74,7 +74,7 @@ class Batch(NamedTuple):
     positions: Any  # int64[n], where events that change nothing were left out
     base: int  # where none were: the position of the first event
     columns: Any  # Columns, where the query has registers
-    folded: Any = None  # AllEvents, where windows are found by their ends
+    folded: Any = None  # AllEvents, where windows are found by their ends; Weights, where matches are folded
     reach: Any = None  # int64[sums, 2]: how large and how small the floats are that registers add up
     weights: Any = None  # float64[bounds, n]: what events weigh, where a filter on aggregates bounds that
     report_from: int = 0  # what ends before this position is not reported: a slice of the stream starts earlier

@@ -284,6 +284,11 @@ class AtTimeZone(Expression):
     zone: str
 
 
+@dataclass(frozen=True)
+class AllMatches(Expression):
+    """The `*` of `count(*)`."""
+
+
 #: The name of `count(DISTINCT e)`, which no text of a query can have.
 COUNT_DISTINCT = "count distinct"
 
@@ -545,8 +550,33 @@ class PartitionKey(Node):
 
 
 @dataclass(frozen=True)
+class GroupKey(Node):
+    """A key of PARTITION BY, by the name of its column."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Aggregation(Node):
+    """What `AGGREGATE` asks of all matches together, and their groups: of keys, of buckets of time, or of each end."""
+
+    items: tuple[Item, ...]
+    keys: tuple[GroupKey, ...] = ()
+    every: Duration | None = None
+    per_end: bool = False
+
+    @property
+    def grouped(self) -> bool:
+        """Whether there is a GROUP BY: without one, there is always one row."""
+        return bool(self.keys) or self.every is not None or self.per_end
+
+
+@dataclass(frozen=True)
 class Query(Node):
-    """A whole query. If `items` is None, it is `*`. Query-level FILTER and WITHIN are suffixes of the pattern."""
+    """A whole query. If `items` is None, it is `*`. Query-level FILTER and WITHIN are suffixes of the pattern.
+
+    With an `aggregation` the matches are those of `SELECT *`.
+    """
 
     items: tuple[Item, ...] | None
     streams: tuple[str, ...]
@@ -558,6 +588,7 @@ class Query(Node):
     per: Per = Per.RESULT
     order: tuple[SortKey, ...] = ()
     expect: Pattern | None = None  # what the user says of the stream; it changes no result
+    aggregation: Aggregation | None = None
     #: The spans of parts that are not nodes: "items", "stream 0", "LIMIT".
     places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
 

@@ -243,6 +243,11 @@ def call(function: str, *arguments: Value) -> Expr:
     return Expr(ast.Call(function.lower(), tuple(map(_node, arguments))))
 
 
+def count_matches() -> Expr:
+    """`count(*)`: how many matches there are, in `aggregate`."""
+    return Expr(ast.Call("count", (ast.AllMatches(),)))
+
+
 def count_distinct(value: Value) -> Expr:
     """`count(DISTINCT x.v)`: how many different values the events of a set have."""
     return Expr(ast.Call(ast.COUNT_DISTINCT, (_node(value),)))
@@ -475,6 +480,13 @@ def _interval(text: str) -> ast.Interval:
     return ast.WrittenInterval(None, None, written) if "$" in written else parse_interval(written)
 
 
+def _upper(interval: ast.Interval) -> ast.Duration:
+    """The length of a bucket of time, read as the upper bound of an interval."""
+    if interval.high is None or interval.low is not None:
+        raise ValueError("every takes a time, such as '1 h'")
+    return interval.high.duration
+
+
 def _count(value: int | Expr) -> int:
     """A whole number of the tree. A parameter stands for one until the query is printed, and read with its values."""
     if isinstance(value, int):
@@ -505,6 +517,7 @@ class Select:
     per: ast.Per = ast.Per.RESULT
     order: tuple[ast.SortKey, ...] = ()
     expected: Pat | None = None
+    aggregation: ast.Aggregation | None = None
 
     def from_(self, *streams: str) -> Select:
         """`FROM s, t`"""
@@ -525,6 +538,14 @@ class Select:
     def consume_by(self, policy: str) -> Select:
         """`CONSUME BY`: `ANY`, `PARTITION` or `NONE`."""
         return dataclasses.replace(self, policy=ast.Consume(policy.upper()))
+
+    def group_by(self, *keys: str, every: str | None = None, end: bool = False) -> Select:
+        """`GROUP BY k, EVERY 1 h` of an `aggregate`, as `group_by("k", every="1 h")`; `end=True` is `GROUP BY END`."""
+        if self.aggregation is None:
+            raise ValueError("group_by goes with aggregate(...): select gives one row a match")
+        length = None if every is None else _upper(_interval(every))
+        grouped = ast.Aggregation(self.aggregation.items, tuple(map(ast.GroupKey, keys)), length, end)
+        return dataclasses.replace(self, aggregation=grouped)
 
     def order_by(self, *keys: Expr | ast.SortKey) -> Select:
         """`ORDER BY e, f DESC`, as `order_by(x.v, y.v.descending())`; `attribute("n")` names a column of the result."""
@@ -557,6 +578,7 @@ class Select:
             per=self.per,
             order=self.order,
             expect=None if self.expected is None else self.expected.node,
+            aggregation=self.aggregation,
         )
         return parse_query(print_query(query), params)
 
@@ -565,3 +587,11 @@ def select(*items: Expr | Variable | ast.Item) -> Select:
     """Starts a query; without items, it is `SELECT *`."""
     made = tuple(i if isinstance(i, ast.Item) else ast.Item(_node(i)) for i in items)
     return Select(made or None)
+
+
+def aggregate(*items: ast.Item) -> Select:
+    """Starts an `AGGREGATE` query; each item is named, as in `aggregate(count_matches().named("n"))`."""
+    if not items:
+        raise ValueError("aggregate needs an item: aggregate(count_matches().named('n'))")
+    made = tuple(i if isinstance(i, ast.Item) else ast.Item(_node(i)) for i in items)
+    return Select(None, aggregation=ast.Aggregation(made))

@@ -106,6 +106,12 @@ class ExpressionRules(Transformer_NonRecursive):  # type: ignore[type-arg]
             return ast.Binary("%", *given, span=span_of(meta))
         return ast.Call(function.lower(), given, span=span_of(meta))
 
+    def of_matches(self, meta: Meta, function: Token, star: Token) -> ast.Expression:
+        if function.lower() != "count":
+            hint = "count(*) is the number of matches; other aggregates take an attribute, sum(y.v)"
+            raise Refused(f"{function.lower()} takes no *", token_span(star), hint)
+        return ast.Call("count", (ast.AllMatches(span=token_span(star)),), span=span_of(meta))
+
     def distinct(self, meta: Meta, function: Token, word: Token, argument: ast.Expression) -> ast.Expression:
         if function.lower() != "count":
             hint = "DISTINCT goes with count, as in count(DISTINCT x.v); a name is written `distinct`"

@@ -58,7 +58,10 @@ _RULES: tuple[_Rule, ...] = (
         (r"¶ALL\s+ROWS\b", "SELECT * gives all events of a match, as lists in one row"),
         (r"¶AFTER\s+MATCH\b|AFTER\s+MATCH\s+¶SKIP\b", _SEVERAL),
         (r"¶EMIT\b", "a match is reported when its last event has come: leave EMIT out"),
-        (r"¶GROUP\b", "aggregates are over the events of one match; for each key alone: PARTITION BY key"),
+        (
+            r"¶GROUP\b",
+            "GROUP BY stands behind the pattern: AGGREGATE count(*) AS n FROM S WHERE p PARTITION BY k GROUP BY k",
+        ),
         (r"¶HAVING\b", "write FILTER: FILTER count(x) >= 3"),
         (
             r"¶(?:UNION|INTERSECT|EXCEPT)\b",

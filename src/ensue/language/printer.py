@@ -35,15 +35,18 @@ def print_query(query: ast.Query) -> str:
     """
     selector = "" if query.selector is ast.Selector.ALL else f"{query.selector} "
     items = "*" if query.items is None else ", ".join(_item(i) for i in query.items)
-    if query.selector in (ast.Selector.MAX, ast.Selector.LAST) and items.startswith("("):
-        items = f"+{items}"  # without the sign, the parser would read MAX( as the aggregate
     suffixes = []
     pattern = query.pattern
     while isinstance(pattern, ast.Filter | ast.Within):
         suffixes.append(_suffix(pattern))
         pattern = pattern.body
+    head = "SELECT"
+    if query.aggregation is not None:
+        head, items = "AGGREGATE", ", ".join(_item(i) for i in query.aggregation.items)
+    if query.selector in (ast.Selector.MAX, ast.Selector.LAST) and items.startswith("("):
+        items = f"+{items}"  # without the sign, the parser would read MAX( as the aggregate
     lines = [
-        f"SELECT {selector}{items}",
+        f"{head} {selector}{items}",
         f"FROM {', '.join(map(print_name, query.streams))}",
         _windows(pattern) if isinstance(pattern, ast.SpanOf) else f"WHERE {print_pattern(pattern)}",
         *reversed(suffixes),
@@ -52,6 +55,8 @@ def print_query(query: ast.Query) -> str:
         lines.append(f"PARTITION BY {', '.join(map(_key, query.partition))}")
     if query.consume is not ast.Consume.NONE:
         lines.append(f"CONSUME BY {query.consume}")
+    if query.aggregation is not None and query.aggregation.grouped:
+        lines.append(f"GROUP BY {_groups(query.aggregation)}")
     if query.order:
         lines.append(f"ORDER BY {', '.join(map(print_sort_key, query.order))}")
     if query.limit is not None:
@@ -60,6 +65,11 @@ def print_query(query: ast.Query) -> str:
     if query.expect is not None:
         lines.append(f"EXPECT ({print_pattern(query.expect)})")
     return "\n".join(lines)
+
+
+def _groups(aggregation: ast.Aggregation) -> str:
+    every = [] if aggregation.every is None else [f"EVERY {print_duration(aggregation.every)}"]
+    return ", ".join([*(print_name(k.name) for k in aggregation.keys), *every, *(["END"] * aggregation.per_end)])
 
 
 def print_sort_key(key: ast.SortKey) -> str:
@@ -277,6 +287,8 @@ def _expression(e: ast.Expression) -> tuple[str, int]:
             return str(e), _E_VALUE
         case ast.Name():
             return print_name(e.name), _E_VALUE
+        case ast.AllMatches():
+            return "*", _E_VALUE
         case ast.Attribute():
             return f"{print_name(e.variable)}.{_attribute(e.name)}", _E_VALUE
         case ast.LastOf():

@@ -21,6 +21,25 @@ def partition_key(e: ast.Expression, alias: str | None, span: Span) -> ast.Parti
     return ast.PartitionKey(f"\0{print_expression(e)}", e, alias, span=span)
 
 
+def _aggregation(items: tuple[ast.Item, ...] | None, groups: tuple[ast.Node, ...], where: Span) -> ast.Aggregation:
+    """What AGGREGATE asks for, in these groups: keys, a bucket of time, and END, which is still a name."""
+    if items is None:
+        raise Refused("AGGREGATE takes aggregates", where, "AGGREGATE count(*) AS n is the number of matches")
+    for g in groups:
+        if not isinstance(g, ast.Duration | ast.Name | ast.GroupKey):
+            hint = "name a computed key where it is made: PARTITION BY date(time) AS day ... GROUP BY day"
+            raise Refused("GROUP BY takes names of keys, EVERY with a time, or END", g.span, hint)
+    lengths = [g for g in groups if isinstance(g, ast.Duration)]
+    ends = [g for g in groups if isinstance(g, ast.Name)]
+    if len(lengths) > 1:
+        raise Refused("a second EVERY", lengths[1].span, "a match is in one bucket of time")
+    if ends and len(groups) > 1:
+        hint = "GROUP BY END alone gives one row for each event that ends a match, with its keys and its time"
+        raise Refused("END groups by each end, and nothing else can be beside it", ends[0].span, hint)
+    keys = tuple(g for g in groups if isinstance(g, ast.GroupKey))
+    return ast.Aggregation(items, keys, lengths[0] if lengths else None, bool(ends), span=where)
+
+
 @v_args(inline=True, meta=True)
 class QueryRules(Transformer_NonRecursive):  # type: ignore[type-arg]
     """One method for each rule of section 6 of the language page."""
@@ -43,6 +62,13 @@ class QueryRules(Transformer_NonRecursive):  # type: ignore[type-arg]
             for kind, suffix in suffixes:
                 pattern = kind(pattern, suffix, span=pattern.span.join(suffix.span))
         limit, per = found.get("LIMIT", (None, ast.Per.RESULT))
+        aggregation = None
+        if parts[0].type == "AGGREGATE":
+            aggregation = _aggregation(items, found.get("GROUP BY", ()), places["items"])
+            items = None
+        elif "GROUP BY" in found:
+            hint = "write AGGREGATE count(*) AS n, ... FROM ... GROUP BY ...: SELECT gives one row a match"
+            raise Refused("GROUP BY goes with AGGREGATE", places["GROUP BY"], hint)
         return ast.Query(
             items=items,
             streams=tuple(name for name, _ in streams),
@@ -54,6 +80,7 @@ class QueryRules(Transformer_NonRecursive):  # type: ignore[type-arg]
             per=per,
             order=found.get("ORDER BY", ()),
             expect=found.get("EXPECT"),
+            aggregation=aggregation,
             places=places,
             span=span_of(meta),
         )
@@ -101,6 +128,20 @@ class QueryRules(Transformer_NonRecursive):  # type: ignore[type-arg]
                 raise Refused(f"NULLS come FIRST or LAST, not '{words[-1]}'", token_span(words[-1]))
             nulls_first = words[-1].upper() == "FIRST"
         return ast.SortKey(expression, descending, nulls_first, span=span_of(meta))
+
+    def group_by(self, meta: Meta, _g: Token, _by: Token, *keys: Anything) -> Anything:
+        return "GROUP BY", span_of(meta), keys, ()
+
+    def every(self, meta: Meta, _e: Token, length: ast.Duration) -> ast.Duration:
+        if not length.nanoseconds():
+            raise Refused("EVERY takes a time longer than 0", length.span)
+        return length
+
+    def group_key(self, _meta: Meta, key: ast.Expression) -> ast.Node:
+        if not isinstance(key, ast.Name):
+            return key
+        quoted = key.span.end - key.span.start > len(key.name)
+        return key if key.name.upper() == "END" and not quoted else ast.GroupKey(key.name, span=key.span)
 
     def expect(self, meta: Meta, _e: Token, pattern: ast.Pattern) -> Anything:
         return "EXPECT", span_of(meta), pattern, ()

@@ -64,7 +64,12 @@ def syntax_problems(
     if start != "query_text":
         return found
     parts = list(_parts(tokens))
-    if place < parts[0].after and tokens[0].type != "SELECT":
+    if tokens and tokens[0].type == "AGGREGATE":
+        parts = [
+            p._replace(before=p.before.replace("SELECT *", "AGGREGATE x").replace("SELECT x", "AGGREGATE x"))
+            for p in parts
+        ]
+    if place < parts[0].after and tokens[0].type not in ("SELECT", "AGGREGATE"):
         return found  # no query at all
     for part in parts:
         if part.first < place:
@@ -89,8 +94,10 @@ def clause_at(parser: Parser, text: str, start: int) -> str:
     for token in _tokens(parser, text[:start]):
         word, before = before, token.type
         match token.type:
-            case "BY" if word == "ORDER":
+            case "BY" if word in ("ORDER", "GROUP"):
                 clause = word
+            case "AGGREGATE" if not clause and not word:
+                clause = "SELECT"
             case "LPAR" | "LSQB":
                 around.append(clause)
                 clause = "WITHIN" if token.type == "LSQB" and clause == "WHERE" else clause
@@ -168,8 +175,10 @@ def _clause_from(tokens: Sequence[Token], k: int) -> str | None:
         return None  # a name is meant
     if kind in ("SELECT", "FROM", "WHERE", "FILTER", "WITHIN", "LIMIT"):
         return kind
+    if kind == "AGGREGATE" and k == 0:
+        return "SELECT"
     following = tokens[k + 1].type if k + 1 < len(tokens) else ""
-    begins = (kind in ("PARTITION", "CONSUME", "ORDER") and following == "BY") or (
+    begins = (kind in ("PARTITION", "CONSUME", "ORDER", "GROUP") and following == "BY") or (
         kind == "EXPECT" and following == "LPAR"
     )
     return kind if begins else None

@@ -10,6 +10,7 @@ from ensue.errors import Problem, QueryError, Span
 from ensue.language import ast
 from ensue.language.position_logic import FromTo
 from ensue.language.printer import print_expression, print_interval
+from ensue.logic.aggregation import aggregation_problems
 from ensue.logic.check_filters import ITEMS, aggregate_problems, expression_problems, problem, scope_problems, unknown
 from ensue.logic.first import NoFirst, first
 from ensue.logic.outputs import Output, outputs
@@ -62,15 +63,17 @@ def check(query: ast.Query, text: str, schema: Schema | None = None) -> Checked:
     for item in query.items or ():
         if not isinstance(item.expression, ast.Name):
             typing.infer(item.expression)
+    problems += aggregation_problems(query, bindings(query.pattern), typing)
     columns = outputs(query, Typing(schema))
     if query.expect is not None:
         problems += _expectation_problems(query.expect, schema)
     order: tuple[SortColumn, ...] = ()
-    wrong = list(_order_problems(query, columns))
-    if not wrong:
+    wrong = list(_order_problems(query, columns)) if query.aggregation is None else []
+    if not wrong and query.aggregation is None:
         columns, order = with_sort_columns(query, columns, typing)
         wrong = list(unordered(query, order, columns))
-    problems += [*wrong, *typing.problems, *_duplicate_columns(query, columns)]
+    problems += [*wrong, *typing.problems]
+    problems += _duplicate_columns(query, columns) if query.aggregation is None else []
     if problems:
         raise QueryError(text, list(dict.fromkeys(problems)))
     known = None if schema is None else with_key_types(query, schema)
@@ -216,7 +219,8 @@ def _item_problems(query: ast.Query) -> Iterator[Problem]:
             if e.name not in known:
                 yield unknown(e, e.name, list(known))
             continue
-        if item.alias is None and field_names(e) is None:
+        of_matches = any(True for _ in ast.find(e, ast.AllMatches))  # it is told below what is meant
+        if item.alias is None and field_names(e) is None and not of_matches:
             hint = f"write {print_expression(e)} AS name"
             yield problem(item, "an expression or aggregate in SELECT needs a name", hint)
         for node in ast.walk(e):

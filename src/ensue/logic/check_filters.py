@@ -222,6 +222,9 @@ FILTER, EACH, ITEMS, AGGREGATE = "a filter", "x[...]", "SELECT", "an aggregate"
 def expression_problems(e: ast.Expression, place: str) -> Iterator[Problem]:
     """The problems of an expression that do not depend on types: misplaced bare names, look-back and aggregates."""
     match e:
+        case ast.AllMatches():
+            hint = "write count(x) for the number of events that x marks; AGGREGATE count(*) AS n counts matches"
+            yield problem(e, f"count(*) is over all matches: it cannot be in {place}", hint)
         case ast.Name() if place != EACH:
             yield problem(e, f"'{e.name}' is a bare name", f"write x.{print_name(e.name)} for an attribute of x")
         case ast.Each() if place != FILTER:
@@ -266,6 +269,9 @@ def aggregate_problems(e: ast.Call, known: Bindings) -> Iterator[Problem]:
     if len(e.arguments) != 1:
         return  # the check of types reports on it
     argument = e.arguments[0]
+    if isinstance(argument, ast.AllMatches):
+        yield from expression_problems(argument, "SELECT or a filter")
+        return
     if isinstance(argument, ast.Name):
         if argument.name not in known:
             yield unknown(argument, argument.name, list(known))

@@ -62,12 +62,13 @@ def projected(columns: tuple[Output, ...]) -> frozenset[str]:
 
 def attributes_used(query: ast.Query) -> frozenset[str] | None:
     """The attributes that a query uses; None if it returns whole events, which have all attributes."""
-    if query.items is None or any(isinstance(i.expression, ast.Name) for i in query.items):
+    items = query.items if query.aggregation is None else query.aggregation.items
+    if items is None or (query.aggregation is None and any(isinstance(i.expression, ast.Name) for i in items)):
         return None
     parts = [query.pattern, *([] if query.expect is None else [query.expect])]
     conditions = [f.condition for p in parts for f in ast.walk(p) if isinstance(f, ast.Filter | ast.Satisfying)]
     used = set[str]().union(*map(attributes_of, query.partition))
-    for e in [*conditions, *(i.expression for i in query.items), *(k.expression for k in query.order)]:
+    for e in [*conditions, *(i.expression for i in items), *(k.expression for k in query.order)]:
         used |= {n.name for n in ast.find(e, ast.Attribute)}
     for e in conditions:
         used |= {n.name for n in ast.walk(e) if isinstance(n, ast.Name | ast.LastOf)}
@@ -76,7 +77,10 @@ def attributes_used(query: ast.Query) -> frozenset[str] | None:
 
 def attributes_shown(columns: tuple[Output, ...], query: ast.Query) -> frozenset[str] | None:
     """The attributes that the result rows show; None if the query returns whole events, which have all attributes."""
-    if any(c.whole is not None for c in columns):
+    shown = [c.expression for c in columns]
+    if query.aggregation is not None:
+        shown = [i.expression for i in query.aggregation.items]
+    elif any(c.whole is not None for c in columns):
         return None
     used = {k.attribute for k in query.partition}
-    return frozenset(used.union(*({n.name for n in ast.find(c.expression, ast.Attribute)} for c in columns)))
+    return frozenset(used.union(*({n.name for n in ast.find(e, ast.Attribute)} for e in shown)))

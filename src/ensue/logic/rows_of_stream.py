@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ensue.errors import Problem, ProblemKind, QueryError
 from ensue.language import ast
+from ensue.logic.partition_keys import key_name
 
 
 def check_rows_of_stream(query: ast.Query, text: str, *, revised: bool = False) -> None:
@@ -27,5 +28,28 @@ def check_rows_of_stream(query: ast.Query, text: str, *, revised: bool = False) 
         message = "ORDER BY sorts the whole result, and a stream has no end"
         hint = "leave it out: the matches come in the order of their ends"
         problems.append(Problem(ProblemKind.UNSUPPORTED, message, query.places.get("ORDER BY", query.span), hint))
+    problems += _of_groups(query)
     if problems:
         raise QueryError(text, problems)
+
+
+def _of_groups(query: ast.Query) -> list[Problem]:
+    """Groups of AGGREGATE that are never complete, or that several tasks have parts of."""
+    aggregation, where = query.aggregation, query.places.get("items", query.span)
+    if aggregation is None or aggregation.per_end:
+        return []
+    if aggregation.every is None:
+        message = "these groups are complete when the stream ends, and a stream has no end"
+        hint = "add buckets of time, GROUP BY EVERY 1 h, or write GROUP BY END for each end by itself"
+        return [Problem(ProblemKind.UNSUPPORTED, message, where, hint)]
+    if any(True for _ in ast.find(query.pattern, ast.Until)):
+        message = "what UNTIL waits for may come at any time, so no bucket of time is ever complete"
+        hint = "write GROUP BY END for each end by itself, and add up downstream"
+        return [Problem(ProblemKind.UNSUPPORTED, message, where, hint)]
+    grouped = {k.name for k in aggregation.keys}
+    missing = [name for name in map(key_name, query.partition) if name not in grouped]
+    if not missing:
+        return []
+    message = "a stream keeps the groups of each key of PARTITION BY by themselves"
+    hint = f"add {', '.join(missing)} to GROUP BY, and add up the rows downstream"
+    return [Problem(ProblemKind.UNSUPPORTED, message, where, hint)]

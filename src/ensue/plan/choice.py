@@ -11,6 +11,7 @@ from ensue.automata.build.expect import Expectation
 from ensue.errors import EngineError, ProblemKind, QueryError, did_you_mean, listed
 from ensue.language import ast
 from ensue.language.printer import print_query
+from ensue.logic.aggregation import parts_asked
 from ensue.logic.check import Checked
 from ensue.logic.outputs import attributes_shown, attributes_used
 from ensue.logic.until import are_alike, by_closing, closings_of
@@ -18,6 +19,7 @@ from ensue.logic.window import Window, peel_windows
 from ensue.plan.by_spans import by_spans
 from ensue.plan.expectation import expectation_of, plan_of
 from ensue.plan.from_query import planned
+from ensue.plan.lanes import NotFolded, folded_plan
 from ensue.plan.plan import Plan
 from ensue.rewrite import RULES, UNTIED, QueryParts, RewriteStep, Rule
 from ensue.rewrite.spell_out_next import spell_out_next
@@ -54,6 +56,28 @@ class Choice:
         """The same where all events are there in the end: windows whose events are shown may be found by their ends."""
         plan = None if self.plan is None else by_spans(self.plan, self.checked, at_hand=True)
         return self if plan is None else replace(self, plan=plan)
+
+    @cached_property
+    def for_totals(self) -> Choice:
+        """The same where only what AGGREGATE asks for is told: then matches are folded as they end, if they can be."""
+        try:
+            return replace(self, plan=self._folded())
+        except NotFolded:
+            return self
+
+    @property
+    def not_folded(self) -> str:
+        """Why the matches of AGGREGATE are written out; empty if they are not."""
+        try:
+            self._folded()
+        except NotFolded as e:
+            return str(e)
+        return ""
+
+    def _folded(self) -> Plan:
+        if self.plan is None:
+            raise NotFolded(self.because)
+        return folded_plan(self.plan, parts_asked(self.checked.query, self.checked.schema))
 
     @property
     def window(self) -> Window:
@@ -96,6 +120,7 @@ class Choice:
             "columns or their types": _digest(*self._columns()),
             "unit of time": str(tick),
             "engine": self.engine,
+            **({"aggregation": self.not_folded or "folded"} if self.checked.query.aggregation is not None else {}),
             "automaton": "" if self.plan is None else self.plan.fingerprint,
         }
 

@@ -35,6 +35,7 @@ from ensue.plan.fingerprint import fingerprint_of
 from ensue.plan.mode import Mode
 
 if TYPE_CHECKING:
+    from ensue.plan.lanes import LanePlan
     from ensue.plan.spans import Spans
 
 
@@ -46,6 +47,7 @@ class Plan(AutomatonSpec):
     """
 
     as_built: Automaton | None = None  # where the automaton is one that one clock evaluates: what it was made of
+    lanes: LanePlan | None = None  # where all matches are aggregated and not told: what is folded over them
     spans: Spans | None = None  # where windows are found by their ends: what is folded over their events
     #: Where different events close the windows of several pairs: a plan for each of these, whose windows are put
     #: together. The automaton here finds all of them, whether they are closed or not.

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from ensue.automata.predicates import LatestStart, Machine, Test, TypeIs
 from ensue.language import ast
+from ensue.logic.aggregation import items_of
 from ensue.logic.window import Window, looks_back, reaches_back, steps_back, time_before
 from ensue.plan.choice import Choice
 from ensue.plan.plan import Plan
@@ -88,7 +89,7 @@ def reach_in_time(choice: Choice, tick: int | None) -> Reach:
     """The same where slices are stretches of time: a number of events before one is not known there."""
     if any(ast.find(choice.checked.query.pattern, ast.Until)):
         return Reach(because="UNTIL waits for what closes a window, however late it comes")
-    if looks_back(*(choice.checked.query.items or ())):
+    if looks_back(*items_of(choice.checked.query)):
         return Reach(because=_LOOKS_BACK)
     reach = _reach(choice, tick)
     if reach.because:

@@ -57,7 +57,7 @@ class RunningQuery:
         self._mode = mode
         self._engine = opened(choice, tick, given=given, mode=mode, budget=budget, passing=passing, closing=closing)
         # Items say what a match shows; where matches are not told one by one, whole events are shown.
-        matches = mode is Mode.ENUMERATE
+        matches = mode is not Mode.UNION
         self._look_back = ItemLookBack(choice.checked if matches else replace(choice.checked, outputs=()))
         kept = self._look_back.kept(choice.attributes_kept) if matches else None
         self._kept = KeptEvents(None if kept is None else kept | hidden, tick, budget)

@@ -14,9 +14,11 @@ from pyspark.sql import types as T
 from ensue.data.budget import Budget, Large
 from ensue.engines.row_quota import RowQuota
 from ensue.engines.whole_tables import Work, evaluate_in_batches
+from ensue.plan.mode import Mode
 from ensue.results.detections import shown
 from ensue.spark.bucket_count import BucketCount
 from ensue.spark.crossing import compacted
+from ensue.spark.groups_of_tasks import TaskGroups, put_together, schema_sent, sent
 from ensue.spark.layout import Layout, Slices
 from ensue.spark.packing import PACKED, Batches, Packer, gathered, handed_back, unpacked
 from ensue.spark.past_of_slices import Past, past_of
@@ -35,12 +37,14 @@ def run_batch(travelling: DataFrame, layout: Layout, recipe: Recipe, result: T.S
         packed = compacted(travelling).mapInArrow(Packer(BucketCount(buckets, 0), layout.slices), PACKED)
         past = past_of(travelling, layout.slices, buckets, recipe) if layout.slices.past else None
         evaluate = EvaluateSlices(recipe.by_slice, recipe, layout.slices, past)
-        return packed.repartition("bucket").mapInArrow(evaluate, result)
+        found = packed.repartition("bucket").mapInArrow(evaluate, schema_sent(recipe, result))
+        return put_together(found, recipe, result)
     came = travelling.withColumn(_CAME, F.monotonically_increasing_id())
     shared = came.repartition(1) if layout.one_task else came.repartition(*map(travelling_name, layout.keys))
     order = [F.col(c).asc_nulls_last() for c in (TIME, TIE, _CAME) if c in shared.columns]
     ordered = shared.sortWithinPartitions(*order).drop(_CAME)
-    return compacted(ordered).mapInArrow(EvaluateSorted(recipe), result)
+    found = compacted(ordered).mapInArrow(EvaluateSorted(recipe), schema_sent(recipe, result))
+    return put_together(found, recipe, result)
 
 
 @dataclass(frozen=True)
@@ -77,15 +81,21 @@ class EvaluateSlices:
             mode=self.recipe.mode,
         )
         quota = RowQuota.of(self.recipe.choice.checked.query)  # the first rows of all are among the first of each task
+        groups = TaskGroups(self.recipe) if self.recipe.mode is Mode.TOTALS else None
         for found in evaluate_in_batches(work):
             # The previous slice reports the matches that end before this slice begins.
             own = found.in_order(np.flatnonzero(stream.times[found.end] >= begins[found.end]))
+            if groups is not None:
+                groups.add(own, stream)
+                continue
             if quota is not None:
                 own = quota.take(own, stream)
             for rows in shown(self.recipe.mode, self.recipe.choice.checked, stream, own, budget).tables():
                 yield from handed_back(self.recipe.rows(rows))
             if quota is not None and quota.full:
                 break
+        if groups is not None:
+            yield from groups.sent()
 
 
 @dataclass(frozen=True)
@@ -104,6 +114,9 @@ class EvaluateSorted:
 
 def evaluated(tables: Iterable[pa.Table], recipe: Recipe, budget: Budget, begin: int | None = None) -> Batches:
     """The rows of matches of events in order; with `begin`, only of those that do not end before it."""
+    if recipe.mode is Mode.TOTALS:
+        yield from _folded(tables, recipe, budget, begin)
+        return
     running = recipe.running_once(budget)
     if begin is not None:
         running.report_from(begin)
@@ -114,3 +127,13 @@ def evaluated(tables: Iterable[pa.Table], recipe: Recipe, budget: Budget, begin:
             return
     for rows in running.finish() if recipe.closed else ():
         yield from handed_back(recipe.rows(rows))
+
+
+def _folded(tables: Iterable[pa.Table], recipe: Recipe, budget: Budget, begin: int | None) -> Batches:
+    """The groups of the matches of events in order."""
+    running = recipe.folding_once(budget)
+    if begin is not None:
+        running.report_from(begin)
+    for table in tables:
+        running.add(recipe.stream(table))
+    yield from sent(recipe, running.groups(closed=recipe.closed))

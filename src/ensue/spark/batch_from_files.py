@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from ensue.spark.batch import STEP, evaluated
+from ensue.spark.groups_of_tasks import put_together, schema_sent
 from ensue.spark.packing import Batches
 from ensue.spark.read_by_tasks import ReadByTasks
 from ensue.spark.recipe import Recipe
@@ -20,7 +21,8 @@ from ensue.spark.relevance import Relevance
 def run_on_files(session: SparkSession, files: ReadByTasks, recipe: Recipe, result: T.StructType) -> DataFrame:
     """The matches of the files."""
     tasks = len(files.stretches)
-    return session.range(0, tasks, 1, tasks).mapInArrow(EvaluateFiles(recipe, files), result)
+    found = session.range(0, tasks, 1, tasks).mapInArrow(EvaluateFiles(recipe, files), schema_sent(recipe, result))
+    return put_together(found, recipe, result)
 
 
 @dataclass(frozen=True)

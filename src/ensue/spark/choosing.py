@@ -9,9 +9,11 @@ from ensue.language import ast
 from ensue.plan.choice import Choice
 
 
-def chosen(query: ast.Query, text: str, schema: Schema, tick: int | None, reading: Reading) -> Choice:
-    """The query checked against the columns of the events, and its engine."""
-    choice = pipeline.prepare(query, text, schema, tick, reading)
+def chosen(
+    query: ast.Query, text: str, schema: Schema, tick: int | None, reading: Reading, *, tying: bool = True
+) -> Choice:
+    """The query checked against the columns of the events, and its engine; `tying` makes partitions of equalities."""
+    choice = pipeline.prepare(query, text, schema, tick, reading, tying=tying)
     # With keys from equalities, a slice or a bucket would count the events of each key by itself.
     counts_all = choice.plan is not None and choice.plan.counts_all and choice.plan.window.events is not None
     # The rows of a partition are counted in one place, so keys from equalities must not divide it.

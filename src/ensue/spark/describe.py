@@ -62,6 +62,9 @@ def _read_by(job: Job) -> str:
 
 def _rows(query: ast.Query) -> list[str]:
     """What Spark does with the rows of the tasks."""
+    if query.aggregation is not None:
+        own = "as the tasks give them: each end is in one" if query.aggregation.per_end else "put together by one task"
+        return [f"groups        {own}"]
     keys = ", ".join(print_sort_key(k) for k in query.order) or "end_time"
     if query.limit is not None and query.per is ast.Per.RESULT:
         return [f"rows          the first {query.limit} by {keys}"]

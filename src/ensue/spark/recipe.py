@@ -14,11 +14,14 @@ import pyarrow as pa
 
 from ensue.data.budget import Budget
 from ensue.data.events import EventStream, as_integers, one_chunk
+from ensue.engines.item_lookback import ItemLookBack
 from ensue.language import ast
 from ensue.logic.memory_advice import advice_for
 from ensue.plan.choice import Choice, choose
 from ensue.plan.mode import Mode
+from ensue.results.running_groups import RunningTotals
 from ensue.results.running_query import RunningQuery
+from ensue.results.totals import Grouping
 from ensue.spark.task_memory import TaskMemory
 from ensue.spark.type_mapping import in_zone
 
@@ -60,6 +63,7 @@ class Recipe:
     memory: TaskMemory = field(default_factory=TaskMemory)
     closed: bool = False  # whether nothing follows the events
     mode: Mode = Mode.ENUMERATE
+    times: pa.DataType = field(default_factory=pa.int64)  # of the events
 
     def stream(self, table: pa.Table) -> EventStream:
         """The events of a table that has the travelling columns, in its order."""
@@ -83,7 +87,14 @@ class Recipe:
     @property
     def evaluated(self) -> Choice:
         """The choice that holds where only these rows are asked for."""
+        if self.mode is Mode.TOTALS:
+            return self.choice.for_totals
         return self.choice.for_rows if self.mode is Mode.ENUMERATE else self.choice
+
+    @cached_property
+    def grouping(self) -> Grouping:
+        """The groups of the result, where matches are aggregated."""
+        return Grouping(ItemLookBack(self.choice.checked).checked, self.times, self.tick)
 
     @property
     def window(self) -> int | None:
@@ -101,13 +112,22 @@ class Recipe:
 
     def running(self, budget: Budget) -> RunningQuery:
         """The query over the events of a stream."""
+        if self.mode is Mode.TOTALS:
+            return RunningTotals(self.choice, self.tick, self.times, given=self.given, budget=budget)
         return RunningQuery(self.choice, self.tick, given=self.given, budget=budget, mode=self.mode)
 
     def running_once(self, budget: Budget) -> RunningQuery:
         """The query over finite events, of which only those come that matter."""
         given, closing = self.given, self.closed
+        if self.mode is Mode.TOTALS:
+            return self.folding_once(budget)
         how: Any = {"given": given, "passing": True, "closing": closing, "mode": self.mode}
         return RunningQuery(self.choice.unwatched, self.tick, budget=budget, **how)
+
+    def folding_once(self, budget: Budget) -> RunningTotals:
+        """The same where matches are aggregated."""
+        how: Any = {"given": self.given, "budget": budget, "closing": self.closed}
+        return RunningTotals(self.choice.unwatched, self.tick, self.times, **how)
 
     @cached_property
     def by_slice(self) -> Recipe:

@@ -22,6 +22,7 @@ from ensue.data.reading import Reading, check_column
 from ensue.engines.item_lookback import ItemLookBack
 from ensue.errors import DataError, EngineError
 from ensue.language import ast
+from ensue.logic.aggregation import POSITION, items_of, refuse_aggregation
 from ensue.logic.check import check
 from ensue.logic.classify import is_told_later_than_end
 from ensue.logic.outputs import attributes_used
@@ -32,6 +33,7 @@ from ensue.plan import Plan
 from ensue.plan.choice import Choice
 from ensue.plan.mode import Mode
 from ensue.results.detections import shown
+from ensue.results.totals import Grouping
 from ensue.spark.admission import refuse_growing_state
 from ensue.spark.batch import run_batch
 from ensue.spark.batch_from_files import run_on_files
@@ -130,6 +132,8 @@ def run(
         disorder=job.disorder,
     )
     matches = run_streaming(job.streamed, processor, job.result, name=of_stream.name)
+    if "end_time" not in job.result.names:
+        return matches  # of groups, whose rows have no time of an event
     return of_matches(matches, *begun_by(frame), processor.begun_by)
 
 
@@ -189,6 +193,8 @@ class Job:
         no_types = pa.chunked_array([], pa.string())
         empty = EventStream(table, no_types, np.zeros(0, dtype=np.int64), None, table.column(self.events.time))
         nothing = with_keys(empty, self.choice.checked.query)
+        if self.mode is Mode.TOTALS:
+            return self._result_of_groups(empty.time_column.type)
         checked = self.choice.checked
         look_back = ItemLookBack(checked if self.mode is Mode.ENUMERATE else replace(checked, outputs=()))
         matches = shown(self.mode, look_back.checked, look_back.extended(nothing), ComplexEvents.of(()))
@@ -201,11 +207,20 @@ class Job:
             return schema
         return with_event_time(schema, told_later=is_told_later_than_end(self.choice.checked.query))
 
+    def _result_of_groups(self, times: pa.DataType) -> T.StructType:
+        """The schema of the rows of groups; positions mean nothing on Spark."""
+        grouping = Grouping(ItemLookBack(self.choice.checked).checked, times, self.events.tick)
+        rows = grouping.finished_or_none(grouping.nothing())
+        schema = spark_schema(rows.drop_columns([c for c in grouping.by if c == POSITION]).schema)
+        later = is_told_later_than_end(self.choice.checked.query)
+        return with_event_time(schema, told_later=later) if self.events.streaming else schema
+
     @cached_property
     def recipe(self) -> Recipe:
         depends_on = tuple(self.recorded().items()) if self.events.streaming else ()
         given, result = self.pushdown.given, arrow_schema(self.result)
-        return Recipe(self.choice, self.events.tick, given, result, depends_on, self.zone, mode=self.mode)
+        times = in_zone(self.events.schema, self.zone).field(self.events.time).type
+        return Recipe(self.choice, self.events.tick, given, result, depends_on, self.zone, mode=self.mode, times=times)
 
     def recorded(self) -> dict[str, str]:
         """What the state of a stream depends on besides the query: how events are read, and what is sent to Python."""
@@ -286,19 +301,27 @@ def prepare(
     `zone` is the one in which the query sees times, if others read the same events.
     """
     check(query, text)
+    if query.aggregation is not None:
+        mode = Mode.TOTALS
+    if changing is not None and changing.disorder == "revise":
+        hint = "leave disorder= out: a group is told when nothing can change it any more"
+        refuse_aggregation(query, text, "disorder='revise' tells changes of single matches", hint)
     query, events = without_variants(query, text, events)
-    matches = mode is Mode.ENUMERATE  # what shows whole events needs all columns
+    matches = mode is not Mode.UNION  # what shows whole events needs all columns
     used = attributes_used(query) if matches else None
     if changing is not None and used is not None:
         used = used.union(changing.id or (), changing.about_rows)
     frames = read_frames(events, query.streams, used, **reading)
     if frames.streaming:
+        hint = "run it over a finite DataFrame, or aggregate the matches of the stream downstream"
+        refuse_aggregation(query, text, "a stream of Spark does not evaluate it yet", hint)
         check_stream(frames)
     # Spark SQL shows times in the session's zone; nothing else may depend on it, so that it can change.
     zone = zone or (session_zone(frames.frame.sparkSession) if reads_wall_clock(query) else "UTC")
     schema = as_schema(frames, zone)
-    choice = with_sorting_columns(chosen(query, text, schema, frames.tick, reading))
-    layout, looking_back = batch_layout(choice, frames.tick), matches and looks_back(*(query.items or ()))
+    tying = query.aggregation is None or not frames.streaming  # a group of a stream is in one bucket
+    choice = with_sorting_columns(chosen(query, text, schema, frames.tick, reading, tying=tying))
+    layout, looking_back = batch_layout(choice, frames.tick), matches and looks_back(*items_of(query))
     files: ReadByTasks | str = "" if frames.streaming else _by_tasks(frames, choice, layout, mode, looking_back)
     pushdown = NOTHING
     plan = _pushed_down(choice, frames)

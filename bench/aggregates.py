@@ -1,0 +1,147 @@
+"""Aggregates over all matches: beside writing matches out, a vector a start, and DuckDB; and in longer windows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import duckdb
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from numba import njit
+
+from bench.windows import alternating
+from bench.workloads import TYPES, typed_stream
+from ensue.data.events import EventStream, read_events
+from ensue.engines.whole_tables import evaluate_table
+from ensue.language.parser import parse_query
+from ensue.logic.check import check
+from ensue.plan.choice import Choice, choose
+from ensue.plan.mode import Mode
+from ensue.results.totals import Grouping
+
+A, B, C = TYPES[:3]
+_Numbers = npt.NDArray[Any]
+
+
+def aggregates(events: int) -> Iterator[dict[str, Any]]:
+    """Each line of the issue that is embedded."""
+    stream = typed_stream(events)
+    yield from beside_writing_out(stream)
+    yield from longer_windows(stream)
+    yield from a_vector_a_start(stream)
+    yield from beside_duckdb(events // 5)
+    yield sixty_events()
+
+
+def counting(window: int, items: str = "count(*) AS n") -> str:
+    return f"AGGREGATE {items} FROM S WHERE {A} ; {B}+ ; {C} WITHIN {window} EVENTS"
+
+
+def prepared(text: str, table: pa.Table) -> tuple[Choice, EventStream]:
+    query = parse_query(text)
+    stream = read_events(table, query.streams, unit="s")
+    return choose(check(query, text, stream.schema), "automaton"), stream
+
+
+def one_row(choice: Choice, stream: EventStream) -> pa.Table:
+    """The result, by one thread."""
+    grouping = Grouping(choice.checked, stream.time_column.type, stream.tick)
+    found = evaluate_table(choice, stream, mode=Mode.TOTALS, threads=1)
+    return grouping.finished(grouping.folded(grouping.rows(found, stream)))
+
+
+def folding(text: str, table: pa.Table) -> Callable[[], pa.Table]:
+    choice, stream = prepared(text, table)
+    return lambda: one_row(choice.for_totals, stream)
+
+
+def beside_writing_out(table: pa.Table) -> Iterator[dict[str, Any]]:
+    for items in ("count(*) AS n", "count(*) AS n, sum(y.time) AS s, max(sum(y.time)) AS m"):
+        text = counting(100, items).replace(f"{B}+", f"({B} AS y)+")
+        choice, stream = prepared(text, table)
+        assert one_row(choice, stream) == one_row(choice.for_totals, stream)
+        written, folded = alternating(lambda: one_row(choice, stream), lambda: one_row(choice.for_totals, stream))  # noqa: B023
+        name = f"A;B+;C in 100 events, {items.count(' AS ')} items"
+        yield {"name": name, "milliseconds": _ms(folded), "times_faster_than_writing_out": round(written / folded, 1)}
+
+
+def longer_windows(table: pa.Table) -> Iterator[dict[str, Any]]:
+    works = [folding(counting(window), table) for window in (100, 1_000, 10_000)]
+    short, middle, long = alternating(*works)
+    for window, seconds in ((1_000, middle), (10_000, long)):
+        yield {
+            "name": f"in {window:,} events",
+            "milliseconds": _ms(seconds),
+            "times_that_of_100": round(seconds / short, 2),
+        }
+
+
+@njit(cache=True)
+def _vectors(types: _Numbers, window: int, first: _Numbers, kleene: _Numbers) -> float:
+    """One vector for each start in the window, as GRETA keeps them: its runs behind A, and those behind B."""
+    total, begin, end = 0.0, 0, 0
+    start = np.empty(len(types), np.int64)
+    for i in range(len(types)):
+        while begin < end and start[begin] <= i - window:
+            begin += 1
+        if types[i] == 0:
+            start[end], first[end], kleene[end] = i, 1.0, 0.0
+            end += 1
+        elif types[i] == 1:
+            for s in range(begin, end):
+                kleene[s] += kleene[s] + first[s]
+        elif types[i] == 2:
+            for s in range(begin, end):
+                total += kleene[s]
+    return total
+
+
+def a_vector_a_start(table: pa.Table) -> Iterator[dict[str, Any]]:
+    named = table.column("type").cast(pa.string()).to_numpy(zero_copy_only=False)
+    types = np.select([named == A, named == B, named == C], [0, 1, 2], 3)
+    room = np.empty(len(types)), np.empty(len(types))
+    for window in (100, 1_000, 10_000):
+        ours, theirs = alternating(folding(counting(window), table), lambda: _vectors(types, window, *room))  # noqa: B023
+        yield {"name": f"a vector a start, in {window:,} events", "times_ours": round(theirs / ours, 2)}
+
+
+def beside_duckdb(events: int, window: int = 100) -> Iterator[dict[str, Any]]:
+    """Three types in sequence, counted by joins over buckets of positions."""
+    table = typed_stream(events)
+    plain = pa.table({"p": np.arange(events), "type": table["type"].cast(pa.string())})
+    connection = duckdb.connect()
+    connection.execute("SET threads = 1")
+    connection.register("s", plain)
+    join = f"""
+        WITH e AS (SELECT p, type, p // {window} AS b FROM s),
+             a AS (SELECT p, unnest([b, b + 1]) AS b FROM e WHERE type = '{A}'),
+             c AS (SELECT p, b FROM e WHERE type = '{C}'),
+             ac AS (SELECT a.p AS a, c.p AS c, a.p // {window} AS b
+                    FROM a JOIN c USING (b) WHERE a.p < c.p AND c.p - a.p < {window}),
+             m AS (SELECT p, unnest([b, b - 1]) AS b FROM e WHERE type = '{B}')
+        SELECT count(*) FROM ac JOIN m USING (b) WHERE m.p > ac.a AND m.p < ac.c
+    """
+    text = f"AGGREGATE count(*) AS n FROM S WHERE {A} ; {B} ; {C} WITHIN {window} EVENTS"
+    ours = folding(text, table)
+
+    def theirs() -> int:
+        (row,) = connection.sql(join).fetchall()
+        return int(row[0])
+
+    assert theirs() == ours().column("n")[0].as_py()
+    our_seconds, their_seconds = alternating(ours, theirs)
+    yield {"name": "DuckDB, A;B;C in 100 events, counted", "times_ours": round(their_seconds / our_seconds, 1)}
+
+
+def sixty_events() -> dict[str, Any]:
+    table = pa.table({"time": np.arange(60), "type": ["A"] * 60})
+    text = "AGGREGATE count(*) AS n FROM S WHERE A+ WITHIN 60 EVENTS GROUP BY END"
+    (seconds,) = alternating(folding(text, table))
+    assert folding(text, table)().column("n")[59].as_py() == 2**59
+    return {"name": "A+ within 60 events: 2^60 - 1 matches in all", "milliseconds": _ms(seconds)}
+
+
+def _ms(seconds: float) -> float:
+    return round(seconds * 1000, 1)

@@ -1,0 +1,80 @@
+"""What is aggregated over all matches on Spark is what the embedded engine gives."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import ensue
+from ensue.errors import QueryError
+
+ITEMS = "count(*) AS n, sum(y.v) AS s, max(sum(y.v)) AS m, avg(end_time - start_time) AS took, log2(count(*)) AS l"
+PATTERN = "FROM S WHERE A AS x ; (B AS y)+ ; C"
+EVENTS = 2_000
+
+
+def table() -> pa.Table:
+    rng = np.random.default_rng(1)
+    return pa.table(
+        {
+            "time": pa.array(np.arange(EVENTS) * 1_000_000, pa.timestamp("us", "UTC")),
+            "type": pa.array(np.array(list("ABC"))[rng.integers(0, 3, EVENTS)]),
+            "v": pa.array(rng.integers(0, 100, EVENTS)),
+            "k": pa.array(rng.integers(0, 5, EVENTS)),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def events(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> DataFrame:
+    import pyarrow.parquet as pq
+
+    path = str(tmp_path_factory.mktemp("events") / "events.parquet")
+    pq.write_table(table(), path)
+    return spark.read.parquet(path)
+
+
+def plain(value: Any) -> Any:
+    if isinstance(value, float):
+        return round(value, 6)
+    if isinstance(value, timedelta):
+        return round(value.total_seconds(), 3)
+    return value.replace(tzinfo=None) if isinstance(value, datetime) else value
+
+
+def sorted_rows(rows: list[dict[str, Any]]) -> list[str]:
+    return sorted(repr({name: plain(v) for name, v in row.items() if name != "position"}) for row in rows)
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "WITHIN 8 s",
+        "PARTITION BY k WITHIN 20 s GROUP BY k, EVERY 10 min",
+        "PARTITION BY k WITHIN 9 EVENTS GROUP BY k",
+        "PARTITION BY k WITHIN 20 s GROUP BY END",
+        "PARTITION BY k WITHIN 20 s CONSUME BY PARTITION GROUP BY EVERY 20 min",
+        "FILTER x.v < y.v WITHIN 8 s GROUP BY EVERY 20 min",
+    ],
+)
+def test_batches(events: DataFrame, rest: str) -> None:
+    query = ensue.query(f"AGGREGATE {ITEMS} {PATTERN} {rest}")
+    found = [row.asDict() for row in query.run(events).collect()]
+    assert sorted_rows(found) == sorted_rows(query.run(table()).to_arrow().to_pylist())
+
+
+def test_nothing_is_one_row(events: DataFrame) -> None:
+    query = ensue.query("AGGREGATE count(*) AS n, max(x.v) AS m FROM S WHERE A AS x ; X WITHIN 2 s")
+    assert [row.asDict() for row in query.run(events).collect()] == [{"n": 0, "m": None}]
+
+
+def test_streams_are_refused(spark: SparkSession) -> None:
+    stream = spark.readStream.format("rate").load()
+    stream = stream.selectExpr("timestamp AS time", "'A' AS type", "value AS v").withWatermark("time", "1 second")
+    with pytest.raises(QueryError, match="a stream of Spark does not evaluate it yet"):
+        ensue.query(f"AGGREGATE {ITEMS} {PATTERN} WITHIN 8 s GROUP BY END").run(stream)
