@@ -43,12 +43,11 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--until-empty", action="store_true", help="end when all files are read")
     told = parser.parse_args()
-    stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
-
     query = ensue.query(QUERY.read_text(encoding="utf-8"))
     spark = local_session("local[2]", {"spark.sql.session.timeZone": "UTC"})
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):  # after the session has started, which heeds Ctrl-C in its own way
+        signal.signal(number, lambda *_: stop.set())
     arriving = events(spark, told.folder)
     outputs = [
         start(query.run(arriving, name="logins"), told.folder, "matches", until_empty=told.until_empty),

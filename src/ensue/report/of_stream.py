@@ -25,7 +25,7 @@ def page_of_stream(
     now = {what: int(last.get(what) or 0) for what in ("waiting", "open", "state_bytes")}
     shown = batches[-_SHOWN:]
     labels = [f"batch {b['batch']}" for b in shown]
-    charts = [chart(what, [float(b.get(what) or 0) for b in shown], labels) for what in _CHARTS]
+    charts = [chart(what, [int(b.get(what) or 0) for b in shown], labels) for what in _CHARTS]
     columns = ["batch", "time", *_CHARTS]
     rows = [[b.get(c) if b.get(c) is not None else 0 for c in columns] for b in reversed(shown)]
     return Page(

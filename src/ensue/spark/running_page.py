@@ -14,7 +14,8 @@ from ensue.report.of_stream import page_of_stream
 
 def progress_page(stream: StreamingQuery, *, name: str = "ensue", query: object = "", every: int = 2) -> Page:
     """The page of a streaming query as it is now; `name` is that of its metrics, as given to `run`."""
-    batches = [_batch(dict(_as_json(p)), name) for p in stream.recentProgress]
+    known = (_as_json(p) for p in stream.recentProgress)
+    batches = [_batch(p, name) for p in known if "addBatch" in p.get("durationMs", {})]  # an idle trigger is no batch
     failed = stream.exception() if not stream.isActive else None
     state = "running" if stream.isActive else "failed" if failed is not None else "stopped"
     return page_of_stream(batches, name=stream.name or name, query=str(query), state=state, every=every)
@@ -41,10 +42,12 @@ def keep_progress_page(
     return thread
 
 
-def _as_json(progress: Any) -> Any:
+def _as_json(progress: Any) -> dict[str, Any]:
+    """Spark's report of a trigger as a dict."""
     import json
 
-    return progress if isinstance(progress, dict) else json.loads(progress.json)
+    found: dict[str, Any] = progress if isinstance(progress, dict) else json.loads(progress.json)
+    return found
 
 
 def _batch(progress: dict[str, Any], name: str) -> dict[str, Any]:
