@@ -8,6 +8,7 @@ from typing import Any
 
 from bench import (
     aggregates,
+    automata,
     between_events,
     disorder,
     functions,
@@ -42,6 +43,7 @@ def main() -> None:
     results["joined"] = section("peers, pairs of one key", remembered.joined(events))
     results["time"] = section("time, one core", remembered.timed(events))
     results["disorder"] = section("live queries, one core", list(disorder.disorder(events)))
+    results["automata"] = section("automata of one's own, one core", list(automata.automata(4 * events)))
     results["windows of data"] = section("aggregates of windows, one core", list(windows.windows(events)))
     results["aggregates"] = section("aggregates over all matches, one core", list(aggregates.aggregates(events)))
     results["functions"] = section("each function beside a comparison", list(functions.functions(events)))

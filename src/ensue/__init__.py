@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from ensue.corrections.live_queries import Live, LiveQueries
     from ensue.errors import DataError, EngineError, EnsueError, QueryError
     from ensue.own.user_aggregates import aggregate
+    from ensue.own.user_automata import Automaton
     from ensue.own.user_functions import function
     from ensue.preparation import prepare
     from ensue.results.changes import Answer, Changes
@@ -24,6 +25,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Answer",
+    "Automaton",
     "Changes",
     "DataError",
     "Detections",
@@ -53,6 +55,7 @@ __all__ = [
 _PLACES = {
     **dict.fromkeys(("Query", "live", "match", "query", "rows", "run"), "ensue.api"),
     **dict.fromkeys(("DataError", "EngineError", "EnsueError", "QueryError"), "ensue.errors"),
+    "Automaton": "ensue.own.user_automata",
     "aggregate": "ensue.own.user_aggregates",
     "function": "ensue.own.user_functions",
     "prepare": "ensue.preparation",

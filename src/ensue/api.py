@@ -16,7 +16,7 @@ from ensue.explain import explain, explain_deterministic
 from ensue.explain.automaton_picture import automaton_picture
 from ensue.language import ast
 from ensue.language.builder import Select
-from ensue.language.own import Own
+from ensue.language.own import Draft, Own
 from ensue.language.parser import decode, parse_query
 from ensue.language.printer import print_query
 from ensue.logic.aggregation import refuse_aggregation
@@ -497,7 +497,7 @@ def _kind(events: Any) -> str:
     return f"{events.__class__.__module__}.{events.__class__.__qualname__}".removeprefix("builtins.")
 
 
-def query(text: str | bytes | Select, *, params: Mapping[str, Any] | None = None, **own: Own) -> Query:
+def query(text: str | bytes | Select, *, params: Mapping[str, Any] | None = None, **own: Own | Draft) -> Query:
     """Makes a query from its text or from the builder in `ensue.dsl`; raises QueryError with every problem found.
 
     Functions, aggregates and automata of one's own are given by the names that the query has for them:

@@ -143,7 +143,7 @@ def _read(
     stream = read_events(events, query.streams, used=used, **reading)
     choice = prepare(query, text, stream.schema, stream.tick, reading, engine=engine)
     stream = with_keys(stream, query)
-    if choice.plan is None and engine == "auto":
+    if choice.engine == "reference" and engine == "auto":
         level = logging.WARNING if len(stream) >= LONG else logging.INFO
         log.log(level, "%s: the reference evaluates it, which is exact and slow on long streams", choice.because)
     return choice, stream

@@ -16,10 +16,12 @@ from ensue.api import query
 from ensue.data.events import log
 from ensue.errors import EngineError
 from ensue.kernels import evaluate
+from ensue.own.user_automata import Automaton
 from ensue.row_patterns.sql import sql
 
-#: How a step evaluates its query: its matches, which events took part, more matches than fit, SQL, with corrections.
-_RUN, _DETECT, _REFUSED, _SQL, _LIVE = range(5)
+#: How a step evaluates its query: its matches, which events took part, more matches than fit, SQL, with corrections,
+#: with an automaton named `m` whose runs compute.
+_RUN, _DETECT, _REFUSED, _SQL, _LIVE, _RUNS = range(6)
 #: Open matches of these take more than the first room for them, so that what clears it is compiled too.
 _EVENTS = 60_000
 
@@ -59,7 +61,11 @@ STEPS = (
         "windows that wait for what closes them",
         "SELECT max(w.f) AS m FROM S WINDOW w AS (IS A:+ UNTIL B) PARTITION BY many CONSUME BY PARTITION",
     ),
+    Step(
+        "aggregates of all matches", f"AGGREGATE sum(x.v) AS s, max(sum(x.f)) AS m FROM S WHERE (A AS x)+ ; B {_NEAR}"
+    ),
     Step("late events", "SELECT x.v, y FROM S WHERE A AS x ; B AS y WITHIN 3 s", _LIVE),
+    Step("automata with a register", "SELECT n, count(x) AS c FROM S WHERE MATCHES m PARTITION BY k WITHIN 4 s", _RUNS),
     Step("detection", f"SELECT * FROM S WHERE A ; B {_NEAR}", _DETECT),
     Step("what does not fit in memory", "SELECT * FROM S WHERE A ; B ; C", _REFUSED),
     *(Step(kind, f"{text} {_NEAR}") for kind, text in _REMEMBERING.items()),
@@ -111,6 +117,11 @@ def _evaluate(step: Step, events: pa.Table) -> None:
         len(query(step.text).detect(events, engine="automaton"))
     elif step.how == _SQL:
         sql(step.text, {"S": events}).to_arrow()
+    elif step.how == _RUNS:
+        live = query(step.text, m=_automaton()).live()
+        live.push(events[:20_000])
+        live.advance(events.column("time")[30_000].as_py())
+        len(live.save())
     elif step.how == _LIVE:
         live = query(step.text).live(keep="all", changes="change")
         for change, begin in (("insert", 100), ("delete", 0), ("insert", 0)):  # the later ones come first
@@ -120,6 +131,14 @@ def _evaluate(step: Step, events: pa.Table) -> None:
     else:
         with suppress(EngineError):  # by then it has been counted how much is needed
             len(query(step.text).run(events, engine="automaton", memory="64 MB"))
+
+
+def _automaton() -> Automaton:
+    """One in which an event takes two arcs, with all that arcs can do to a register without Python functions."""
+    made = Automaton(register={"n": 0, "f": 0.0}, clocks="c").start("out").accept("in", "on")
+    made.arc("out", "in", "v > 2", then={"n": "v", "f": "f / 2 + v"}, mark="x", reset="c")
+    made.arc("in", "in", "v > n", then={"n": "n + 1"}, mark="x").skip("in", "v < 9")
+    return made.arc("in", "on", "f < 1.5 OR v = n", since={"c": "<= 1 s"}).skip("on", "v > 7")
 
 
 def _events() -> pa.Table:

@@ -73,8 +73,42 @@ def test_nothing_is_one_row(events: DataFrame) -> None:
     assert [row.asDict() for row in query.run(events).collect()] == [{"n": 0, "m": None}]
 
 
-def test_streams_are_refused(spark: SparkSession) -> None:
+@pytest.mark.parametrize(
+    ("rest", "message"),
+    [
+        ("WITHIN 8 s", "these groups are complete when the stream ends"),
+        ("PARTITION BY k WITHIN 8 s GROUP BY EVERY 1 min", "a stream keeps the groups of each key"),
+    ],
+)
+def test_groups_that_a_stream_never_completes(spark: SparkSession, rest: str, message: str) -> None:
     stream = spark.readStream.format("rate").load()
-    stream = stream.selectExpr("timestamp AS time", "'A' AS type", "value AS v").withWatermark("time", "1 second")
-    with pytest.raises(QueryError, match="a stream of Spark does not evaluate it yet"):
-        ensue.query(f"AGGREGATE {ITEMS} {PATTERN} WITHIN 8 s GROUP BY END").run(stream)
+    stream = stream.selectExpr("timestamp AS time", "'A' AS type", "value AS v", "value % 5 AS k")
+    stream = stream.withWatermark("time", "1 second")
+    with pytest.raises(QueryError, match=message):
+        ensue.query(f"AGGREGATE {ITEMS} {PATTERN} {rest}").run(stream)
+    with pytest.raises(QueryError, match="disorder='revise'"):
+        ensue.query(f"AGGREGATE {ITEMS} {PATTERN} WITHIN 8 s GROUP BY END").run(stream, disorder="revise")
+
+
+def test_a_stream_tells_buckets_that_the_watermark_has_passed(spark: SparkSession, tmp_path: Any) -> None:
+    """In micro-batches of some events each; the last bucket is told when later events have moved the watermark."""
+    import pyarrow.parquet as pq
+
+    folder = tmp_path / "stream"
+    folder.mkdir()
+    whole = table()
+    for number in range(4):
+        pq.write_table(whole.slice(number * 500, 500), str(folder / f"{number}.parquet"))
+    schema = spark.read.parquet(str(folder)).schema
+    stream = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder))
+    text = f"AGGREGATE {ITEMS} {PATTERN} PARTITION BY k WITHIN 20 s GROUP BY k, EVERY 5 min"
+    found = ensue.query(text).run(stream.withWatermark("time", "5 seconds"))
+    writing = found.writeStream.format("memory").queryName("aggregated").outputMode("append")
+    running = writing.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True).start()
+    running.awaitTermination(120)
+    told = [row.asDict() for row in spark.table("aggregated").collect()]
+    expected = ensue.query(text).run(whole).to_arrow().to_pylist()
+    watermark = whole.column("time")[EVENTS - 1].as_py() - timedelta(seconds=5)
+    complete = [r for r in expected if r["end_bucket"] + timedelta(minutes=5) <= watermark]
+    assert complete
+    assert sorted_rows(told) == sorted_rows(complete)

@@ -23,6 +23,25 @@ CHOICE = "SELECT NEXT count(y) AS c FROM S WHERE A AS x ; B+ AS y ; C AS z FILTE
 DEADLINE = "SELECT x.v AS v FROM S WHERE A AS x ; NOT B WITHIN 5 s PARTITION BY k"
 
 
+BY_EVENT = "SELECT seen, x.v FROM S WHERE MATCHES by_event PARTITION BY k WITHIN 20 s"
+BY_TIME = "SELECT seen, least FROM S WHERE MATCHES by_time PARTITION BY k WITHIN 20 s"
+
+
+def counting(name: str) -> ensue.Automaton:
+    """Counts with a Python function while what is compared does not fall."""
+    if name == "by_event":
+        made = ensue.Automaton(register={"least": 0, "seen": 0})
+        made.arc("out", "in", "v >= 1", then={"least": "v", "seen": 1}, mark="x")
+        made.arc("in", "in", lambda event, register: event.v >= register.least, uses="v", then={"seen": "seen + 1"})
+    else:
+        made = ensue.Automaton(register={"least": 0, "seen": 0}, by="time")
+        made.arc("out", "in", "max(v) >= 1", then={"least": "max(v)", "seen": "count(*)"})
+        made.arc(
+            "in", "in", lambda event, register: event.v.max() >= register.least, uses="v", then={"seen": "seen + 1"}
+        )
+    return made.start("out").accept("in")
+
+
 def shown(second: int) -> str:
     return f"2024-01-01T00:{second // 60:02}:{second % 60:02}Z"
 
@@ -74,10 +93,13 @@ def random_events(seed: int) -> list[dict[str, Any]]:
         (ABSENCE, {"disorder": "revise", "id": "n"}),
         (CHOICE, {"disorder": "revise", "slack": "2 s"}),
         (DEADLINE, {"disorder": "revise"}),
+        (BY_EVENT, {"disorder": "revise", "id": "n"}),
+        (BY_TIME, {"disorder": "revise", "id": "n"}),
     ],
 )
 def test_changes_add_up_to_the_answer(spark: SparkSession, tmp_path: Path, text: str, options: dict[str, Any]) -> None:
-    query, rows = ensue.query(text), random_events(7)
+    own: Any = {name: counting(name) for name in ("by_event", "by_time") if name in text}
+    query, rows = ensue.query(text, **own), random_events(7)
     end = [{"time": 59, "type": "D", "k": k, "v": 0, "n": 100 + k, "op": "insert"} for k in range(3)]
     batches = [rows[i : i + 11] for i in range(0, len(rows), 11)]
     followed = Followed()

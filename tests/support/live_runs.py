@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
@@ -26,6 +27,9 @@ Event = dict[str, Any]
 Change = tuple[int, Event]  # 1 and the event that is inserted, or -1 and the one that is deleted
 SCHEMA = EVENT_SCHEMA.append(pa.field("n", pa.int64()))
 WORDS = {1: ("insert", "update_postimage"), -1: ("delete", "update_preimage")}
+
+
+_KINDS = (random_query, random_query, random_selecting_query, random_following_query)
 
 
 @dataclass
@@ -135,13 +139,15 @@ class Followed:
         return Counter(self.current.values())
 
 
-def random_case(seed: int) -> tuple[Random, ensue.Query, list[list[Change]], bool]:
+def random_case(
+    seed: int, kinds: Sequence[Callable[[Random], ast.Query]] = _KINDS
+) -> tuple[Random, ensue.Query, list[list[Change]], bool]:
     """A query, and batches of changes: events in any order, some deleted, some before they come, some updated.
 
     Also whether the column `n` tells the events apart.
     """
     rng = Random(f"live {seed}")
-    kind = rng.choice((random_query, random_query, random_selecting_query, random_following_query))
+    kind = rng.choice(kinds)
     made = replace(kind(rng), limit=None, per=ast.Per.RESULT, order=())  # no row of a stream is the first of all
     events = [{**e, "n": n} for n, e in enumerate(random_stream(rng, 10))]
     distinct = rng.random() < 0.7
@@ -190,9 +196,9 @@ def table_of(rng: Random, changes: list[Change]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=SCHEMA.append(pa.field("op", pa.string())))
 
 
-def compare(seed: int) -> str:
+def compare(seed: int, kinds: Sequence[Callable[[Random], ast.Query]] = _KINDS) -> str:
     """A random query over random changes, step by step, saved and restored in between."""
-    rng, query, batches, distinct = random_case(seed)
+    rng, query, batches, distinct = random_case(seed, kinds)
     options, expected = options_of(rng, distinct=distinct)
     expected.used = attributes_used(query.ast)
     if rng.random() < 0.4:

@@ -49,7 +49,7 @@ def test_a_small_file_is_answered_without_pandas(tmp_path):
 
 
 #: Options that users name: a function has one argument for each.
-OF_USERS = {"api.py", "cli/app.py", "own/user_aggregates.py"}
+OF_USERS = {"api.py", "cli/app.py", "own/user_aggregates.py", "own/user_automata.py"}
 
 
 @pytest.mark.parametrize("path", MODULES, ids=named)

@@ -64,13 +64,13 @@ def evaluated(e: ast.Expression, columns: Columns, length: int) -> pa.Array:
 
 
 def named_by_text(e: ast.Expression) -> ast.Expression:
-    """The expression with each `x.a` and each aggregate as a bare name of that text."""
-    return ast.replaced(
-        e,
-        lambda part: (
-            ast.Name(print_expression(part)) if isinstance(part, ast.Attribute) or is_aggregate(part) else None
-        ),
-    )
+    """The expression with each `x.a`, each aggregate and each field of a register as a bare name of that text."""
+
+    def named(part: ast.Expression) -> ast.Expression | None:
+        by_name = isinstance(part, ast.Attribute | ast.InRegister) or is_aggregate(part)
+        return ast.Name(print_expression(part)) if by_name else None
+
+    return ast.replaced(e, named)
 
 
 class _Evaluation:

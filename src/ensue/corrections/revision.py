@@ -89,6 +89,8 @@ class Revision:
     def follow(self, unsettled: Unsettled, until: int, changed: int | None) -> MatchChanges:
         """The changes now that the query may speak of the first `until` events, of which `changed` are as before."""
         assert self._seen is not None, "it has caught up"
+        if changed is not None and self._running.by_time:
+            changed = self._before_time_of(unsettled, changed)
         if changed is None or changed >= self._seen:
             return MatchChanges([], self._go_on(unsettled, until))
         last = max(i for i, p in enumerate(self._points) if p.events <= changed)
@@ -101,6 +103,23 @@ class Revision:
         """After a step that failed: what has been told is found again from the oldest point."""
         self._seen = None
 
+    def _before_time_of(self, unsettled: Unsettled, changed: int) -> int:
+        """How many events are as before, and lie before the time of the first change: its events are one step."""
+        times, seen = unsettled.times, self._seen or 0
+        if changed >= seen and (not 0 < seen < len(times) or times[seen] > times[seen - 1]):
+            return changed
+        changed = min(changed, seen)
+        return int(np.searchsorted(times, times[changed - 1])) if changed else 0
+
+    def _up_to(self, unsettled: Unsettled, most: int, until: int) -> int:
+        """Where to stop after so many events: where all events of one time are a step, not between two of these."""
+        if most >= until or not self._running.by_time:
+            return min(most, until)
+        assert self._seen is not None
+        times = unsettled.times
+        before = int(np.searchsorted(times, times[most]))
+        return before if before > self._seen else min(until, int(np.searchsorted(times, times[most], side="right")))
+
     def _go_back(self, point: int) -> None:
         self._points = [*self._points[:point], replace(self._points[point], found=())]
         self._running.restore(self._points[point].state)
@@ -112,7 +131,7 @@ class Revision:
         found: list[Matches] = []
         assert self._seen is not None
         while True:
-            stop = min(until, self._seen + stride)
+            stop = self._up_to(unsettled, self._seen + stride, until)
             found += self._evaluate(unsettled, stop)
             if stop - self._points[-1].events >= stride:
                 self._keep_point(stop)

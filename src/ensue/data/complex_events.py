@@ -217,6 +217,11 @@ class ComplexEvents:
         texts = self._filled[0].computed if self._filled else ()
         return {text: pa.concat_arrays([p.computed[text] for p in self._filled]) for text in texts}
 
+    def with_computed(self, computed: Mapping[str, pa.Array]) -> ComplexEvents:
+        """The same with what is known of each match."""
+        whole = Piece(self.start, self.end, self.offset, self.position, self.mark, computed)
+        return replace(self, pieces=(whole,))
+
     @cached_property
     def _filled(self) -> list[Piece]:
         return [p for p in self.pieces if len(p.start)]

@@ -44,6 +44,10 @@ def opened(
     called at the end.
     """
     budget = budget or Budget()
+    if choice.runs is not None:
+        from ensue.engines.runs_engine import RunsEngine  # numba is loaded where it is used
+
+        return RunsEngine(choice.runs, tick, budget)
     if choice.plan is None:
         from ensue.engines.reference.batches import ReferenceEngine
 

@@ -55,7 +55,12 @@ class Work:
 
     @property
     def step(self) -> int:
-        """How many events are evaluated at a time; the reference starts over with each batch, so it gets all."""
+        """How many events are evaluated at a time; the reference starts over with each batch, so it gets all.
+
+        So does what takes all events of one time together, since a batch may end between two of them.
+        """
+        if self.choice.runs is not None and not self.choice.by_time:
+            return self.batch or BATCH
         if self.choice.plan is None:
             return max(1, len(self.stream))
         step = min(self.batch or BATCH, BATCH_OF_RELATIONS) if self.choice.plan.related else self.batch or BATCH
@@ -147,7 +152,7 @@ def evaluate_in_batches(work: Work) -> Iterator[ComplexEvents]:
         passing=work.passing,
         closing=work.closed,
     )
-    if work.choice.plan is None and work.closed:
+    if work.choice.engine == "reference" and work.closed:
         yield work.finished(_of_reference(engine, stream))
         return
     step = work.step
@@ -160,8 +165,10 @@ def evaluate_in_batches(work: Work) -> Iterator[ComplexEvents]:
 
 def _of_reference(engine: Engine, stream: EventStream) -> ComplexEvents:
     """What the reference knows of a closed table: each of its answers has sets of variables of its own."""
-    both = (engine.push(stream), engine.finish())
-    return ComplexEvents.of(sorted((c for found in both for c in found.each()), key=lambda c: c[1]))
+    known, rest = engine.push(stream), engine.finish()
+    if not len(rest):
+        return known
+    return ComplexEvents.of(sorted((c for found in (known, rest) for c in found.each()), key=lambda c: c[1]))
 
 
 def _in_parallel(work: Work) -> ComplexEvents | None:

@@ -19,6 +19,8 @@ def count_lines(choice: Choice) -> list[str]:
     """The lines; none where few matches have one end, or where the query takes few of them."""
     query = choice.checked.query
     chosen = query.selector in (ast.Selector.NEXT, ast.Selector.LAST)
+    if any(ast.find(query.pattern, ast.Matches)):
+        return []  # what its arcs mark may be anything
     if chosen or (query.limit is not None and query.per is ast.Per.END):
         return []
     found = matches_of_one_end(query.pattern, projected(choice.checked.outputs), choice.window.events)

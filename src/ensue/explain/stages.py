@@ -11,6 +11,7 @@ from ensue.automata.register_moves import slow_moves
 from ensue.errors import EngineError, counted
 from ensue.explain.count_lines import count_lines
 from ensue.explain.late_lines import late_lines
+from ensue.explain.run_lines import arc_lines, run_lines
 from ensue.explain.timing_lines import timing_lines
 from ensue.explain.window_lines import kept_lines, pair_lines, window_lines
 from ensue.language import ast
@@ -20,6 +21,7 @@ from ensue.logic.check import Checked
 from ensue.logic.classify import Fragment, classify
 from ensue.logic.late_events import told_of_late_events
 from ensue.logic.never import warnings_of
+from ensue.logic.own_automata import automata_of
 from ensue.logic.partition_keys import key_name
 from ensue.logic.scope import bindings
 from ensue.plan import Plan
@@ -50,6 +52,7 @@ def explain(choice: Choice, *, verbose: bool = False, more: Mapping[str, list[st
         ],
     }
     sections["windows"] = window_lines(choice)
+    sections |= {f"automaton {own.name}": arc_lines(own) for own in automata_of(checked.query)}
     if plan is not None:
         sections["formula"] = _formulas(choice.steps)
         sections["formula as pairs"] = pair_lines(checked.query.pattern)
@@ -86,6 +89,8 @@ def _formulas(steps: Sequence[RewriteStep]) -> list[str]:
 
 def _engine(choice: Choice) -> list[str]:
     plan = choice.plan
+    if choice.runs is not None:
+        return run_lines(choice.runs)
     if plan is None:
         slow_engine = "engine        reference: time grows with all complex events of every part"
         return [slow_engine, f"because       {choice.because}"]

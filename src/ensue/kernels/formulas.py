@@ -112,6 +112,15 @@ def holds(formulas: Any, f: int, values: Any, node: int, terms: Any, i: int, abs
     """
     if formulas is None:
         return True
+    if not compute(formulas, f, values, node, terms, i):
+        return True
+    last = formulas.first[f + 1] - formulas.first[f] - 1
+    return bool(not formulas.is_null[last] and formulas.place[last] != 0) != absent
+
+
+@inlined
+def compute(formulas: Any, f: int, values: Any, node: int, terms: Any, i: int) -> bool:
+    """Computes the formula into the place of its last instruction; False where a register has nothing stored."""
     begin, end = formulas.first[f], formulas.first[f + 1]
     whole, real, null = formulas.place, formulas.place_float, formulas.is_null
     for k in range(begin, end):
@@ -120,17 +129,17 @@ def holds(formulas: Any, f: int, values: Any, node: int, terms: Any, i: int, abs
         if op <= TERM_FLOAT:
             found = values[node, a] if op <= STORED_FLOAT else terms[a, i]
             if found == UNSET and op <= STORED_FLOAT:
-                return True
+                return False
             null[to] = found == NULL
             if op in (STORED_FLOAT, TERM_FLOAT):
-                real[to] = _float_of(found)
+                real[to] = float_of(found)
             else:
                 whole[to] = found
         elif op >= HELD:
             here = NULL if b == NO_TERM else terms[b, i]
             null[to], found = _of_rounds(formulas.totals, op, values, node, a, b != NO_TERM, here)
             if op % 2 == 1:
-                real[to] = _float_of(found)
+                real[to] = float_of(found)
             else:
                 whole[to] = found
         elif op == NO_VALUE:
@@ -151,8 +160,7 @@ def holds(formulas: Any, f: int, values: Any, node: int, terms: Any, i: int, abs
             _compute_float(op, whole, real, null, to, a, b)
         else:
             _compute_function(formulas, begin, whole, real, null, to, k)
-    last = end - begin - 1
-    return bool(not null[last] and whole[last] != 0) != absent
+    return True
 
 
 @inner
@@ -186,7 +194,7 @@ def _of_rounds(
 
 
 @inner
-def _float_of(number: int) -> float:
+def float_of(number: int) -> float:
     """The float whose bits were so turned that their order is that of whole numbers."""
     return float(np.int64(number if number >= 0 else number ^ _GREATEST).view(np.float64))
 

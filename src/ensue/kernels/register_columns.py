@@ -205,7 +205,11 @@ def _floats(array: pa.Array) -> npt.NDArray[np.float64]:
 
 def _of_all_floats(array: pa.Array) -> Integers:
     """As `_of_floats`, with NaN above all others."""
-    floats = _floats(array)
+    return floats_as_integers(_floats(array))
+
+
+def floats_as_integers(floats: npt.NDArray[np.float64]) -> Integers:
+    """The bits of floats, so turned that their order is that of integers, with NaN above all others."""
     return _in_order(np.where(np.isnan(floats), np.nan, floats))
 
 
@@ -309,6 +313,12 @@ def longest_ticks(interval: ast.Interval, tick: int | None) -> int | None:
     """The most steps that the interval allows; None where it has no upper bound."""
     assert tick is not None, "a query that compares times runs over a stream whose unit is known"
     return _ticks(interval.high, tick, shortest=False)
+
+
+def shortest_ticks(interval: ast.Interval, tick: int | None) -> int:
+    """The fewest steps that the interval allows."""
+    assert tick is not None, "a query that compares times runs over a stream whose unit is known"
+    return min(_ticks(interval.low, tick, shortest=True) or 0, _GREATEST)
 
 
 def _ticks(bound: ast.Bound | None, tick: int, *, shortest: bool) -> int | None:

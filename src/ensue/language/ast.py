@@ -156,6 +156,14 @@ class Name(Expression):
 
 
 @dataclass(frozen=True)
+class InRegister(Expression):
+    """What a field of the register of an automaton holds when a match of it ends; in a text it is a bare name."""
+
+    name: str
+    type: LiteralType
+
+
+@dataclass(frozen=True)
 class Attribute(Expression):
     """`x.a`"""
 
@@ -466,6 +474,14 @@ class After(Pattern):
 
     body: Pattern
     past: Pattern | None
+
+
+@dataclass(frozen=True)
+class Matches(Pattern):
+    """`MATCHES name`: the matches of an automaton of the user's own, once that is known."""
+
+    name: str
+    own: Own | None = None
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import types
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, ClassVar
@@ -36,6 +37,14 @@ class Own:
     @property
     def _identity(self) -> tuple[str, str]:
         return self.name, self.digest
+
+
+class Draft(ABC):
+    """What users put together step by step; a query takes it as it is when the query is made."""
+
+    @abstractmethod
+    def finished(self, name: str) -> Own:
+        """The thing as it is now, under a name; raises ValueError where something is missing."""
 
 
 def digest_of(*parts: object) -> str:

@@ -10,7 +10,7 @@ from lark.tree import Meta
 from ensue.errors import Span
 from ensue.language import ast
 from ensue.language.duration_parts import duration_of
-from ensue.language.rule_support import Refused, span_of, token_span, whole_number
+from ensue.language.rule_support import Refused, span_of, token_span, unquoted, whole_number
 
 
 @v_args(inline=True, meta=True)
@@ -117,6 +117,9 @@ class PatternRules(Transformer_NonRecursive):  # type: ignore[type-arg]
 
     def type(self, meta: Meta, name: tuple[str, Span]) -> ast.Pattern:
         return ast.Type(name[0], span=span_of(meta))
+
+    def matches(self, meta: Meta, _matches: Token, name: Token) -> ast.Pattern:
+        return ast.Matches(unquoted(name), span=span_of(meta))
 
     def any(self, meta: Meta, _any: Token) -> ast.Pattern:
         return ast.Any(span=span_of(meta))

@@ -157,6 +157,8 @@ def _pattern(p: ast.Pattern) -> tuple[str, int]:
             return f"({between} WHERE {print_formula(p.formula)})", _POSTFIX
         case ast.SpanOf():
             return f"SPAN({print_pattern(p.body)}) AS {print_name(p.variable)}", _POSTFIX
+        case ast.Matches():
+            return f"MATCHES {print_name(p.name)}", _POSTFIX
         case ast.As():
             return f"{_at(p.body, _POSTFIX)} AS {print_name(p.variable)}", _POSTFIX
         case ast.Optional(body=ast.Iteration(low=1, high=None) as rounds) if rounds.link is not ast.Link.NEXT:
@@ -285,7 +287,7 @@ def _expression(e: ast.Expression) -> tuple[str, int]:
             return print_duration(e.duration), _E_VALUE
         case ast.Parameter():
             return str(e), _E_VALUE
-        case ast.Name():
+        case ast.Name() | ast.InRegister():
             return print_name(e.name), _E_VALUE
         case ast.AllMatches():
             return "*", _E_VALUE

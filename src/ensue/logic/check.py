@@ -11,6 +11,7 @@ from ensue.language import ast
 from ensue.language.position_logic import FromTo
 from ensue.language.printer import print_expression, print_interval
 from ensue.logic.aggregation import aggregation_problems
+from ensue.logic.check_automata import check_automata, register_problems
 from ensue.logic.check_filters import ITEMS, aggregate_problems, expression_problems, problem, scope_problems, unknown
 from ensue.logic.first import NoFirst, first
 from ensue.logic.outputs import Output, outputs
@@ -74,8 +75,10 @@ def check(query: ast.Query, text: str, schema: Schema | None = None) -> Checked:
         wrong = list(unordered(query, order, columns))
     problems += [*wrong, *typing.problems]
     problems += _duplicate_columns(query, columns) if query.aggregation is None else []
+    problems += register_problems(query)
     if problems:
         raise QueryError(text, list(dict.fromkeys(problems)))
+    check_automata(query, schema)
     known = None if schema is None else with_key_types(query, schema)
     return Checked(text, query, columns, known, order)
 
@@ -174,6 +177,8 @@ def _named(p: ast.Pattern) -> str:
             return "a formula"
         case ast.NotAfter() | ast.NotBefore():
             return "an absence with a deadline"
+        case ast.Matches():
+            return f"MATCHES {p.name}"
     return type(p).__name__.upper()
 
 

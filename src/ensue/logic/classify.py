@@ -7,6 +7,7 @@ from functools import reduce
 
 from ensue.language import ast
 from ensue.language.printer import print_closing, print_expression
+from ensue.logic.own_automata import automata_of, own_automaton_of
 from ensue.logic.scope import aggregates_of, variables_of
 from ensue.logic.window import looks_back
 
@@ -47,14 +48,13 @@ def classify(query: ast.Query) -> Fragment:
     pattern = query.pattern
     conjuncts = [c for f in ast.find(pattern, ast.Filter) for c in conjuncts_of(f.condition)]
     selectors = [s.selector for s in ast.find(pattern, ast.Select)]
+    automata = automata_of(query)
     if query.selector is not ast.Selector.ALL:
         selectors.insert(0, query.selector)
     return Fragment(
         related=tuple(print_expression(c) for c in conjuncts if len(variables_of(c)) > 1 or aggregates_of(c)),
-        look_back=looks_back(pattern),
-        timed_gaps=any(
-            p.gap for p in ast.walk(pattern) if isinstance(p, ast.Sequence | ast.NotBetween | ast.Iteration)
-        ),
+        look_back=looks_back(pattern) or any(own.looks_back for own in automata),
+        timed_gaps=any(map(_is_timed, ast.walk(pattern))),
         windows=tuple(w.window for w in ast.find(pattern, ast.Within)),
         selectors=tuple(dict.fromkeys(selectors)),
         absence=any(isinstance(p, ast.Absence) for p in ast.walk(pattern)),
@@ -62,6 +62,14 @@ def classify(query: ast.Query) -> Fragment:
         deadline_before=next((p.deadline for p in ast.find(pattern, ast.NotBefore)), None),
         closings=tuple(dict.fromkeys(print_closing(p) for p in ast.find(pattern, ast.Until))),
     )
+
+
+def _is_timed(node: ast.Node) -> bool:
+    """Whether times are measured here between two events."""
+    if isinstance(node, ast.Matches):
+        own = own_automaton_of(node)
+        return own is not None and any(arc.since for arc in own.shape.arcs)
+    return isinstance(node, ast.Sequence | ast.NotBetween | ast.Iteration) and node.gap is not None
 
 
 def deadline_of(pattern: ast.Pattern) -> ast.Interval | None:

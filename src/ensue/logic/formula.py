@@ -114,6 +114,18 @@ def formula_of(
     return compiler.made
 
 
+def computed(
+    e: ast.Expression, stored: Mapping[Register, ast.Expression], schema: Schema | None, *, as_float: bool
+) -> Formula:
+    """Compiles a value that need be no condition; `as_float` makes a float of a whole number."""
+    compiler = _Compiler(stored, Typing(schema), "ns")
+    placed = compiler.place(e)
+    last = compiler.as_float(placed)[0] if as_float else placed[0]
+    if last != len(compiler.made.code) - 1:
+        raise NoInstruction(e, "a value that is a part of itself")
+    return compiler.made
+
+
 def formula_between(condition: ast.Expression, schema: Schema | None) -> Formula | None:
     """The instructions of a condition between events, wherever it is checked; None if it has a part without any.
 
@@ -191,7 +203,7 @@ class _Compiler:
             case ast.Binary(operator="*" | "/") if self._is_part_of_duration(e):
                 raise NoInstruction(e, "fractions of durations")
             case ast.Binary(operator="/"):
-                left, right = (self._as_float(self._number(side)) for side in (e.left, e.right))
+                left, right = (self.as_float(self._number(side)) for side in (e.left, e.right))
                 return self._add(Op.DIVIDE, left, right), Kind.FLOAT
             case ast.Binary() if e.operator in _ARITHMETIC:
                 found = self._paired(_ARITHMETIC[e.operator], self._number(e.left), self._number(e.right))
@@ -227,12 +239,12 @@ class _Compiler:
             case "floor" | "ceil":
                 found = self._number(e.arguments[0])
                 whole = found[1] is Kind.INTEGER
-                return found if whole else (self._add(_ROUNDING[e.function], self._as_float(found)), Kind.FLOAT)
+                return found if whole else (self._add(_ROUNDING[e.function], self.as_float(found)), Kind.FLOAT)
             case "radians" | "degrees":
                 factor = self.place(ast.Literal(_FACTORS[e.function], ast.LiteralType.FLOAT))
-                return self._paired(Op.MULTIPLY, self._as_float(self._number(e.arguments[0])), factor)
+                return self._paired(Op.MULTIPLY, self.as_float(self._number(e.arguments[0])), factor)
             case "distance":
-                lat, lon, other_lat, other_lon = (self._as_float(self._number(a)) for a in e.arguments)
+                lat, lon, other_lat, other_lon = (self.as_float(self._number(a)) for a in e.arguments)
                 return self._add(Op.DISTANCE, self._pair(lat, lon), self._pair(other_lat, other_lon)), Kind.FLOAT
             case "coalesce":
                 return self._folded(Op.COALESCE, e.arguments)
@@ -246,9 +258,9 @@ class _Compiler:
                 test, yes, no = e.arguments
                 return self._chosen(self.place(test), *self._alike(e, [self.place(yes), self.place(no)]))
         if e.function in _OF_FLOAT:
-            return self._add(_OF_FLOAT[e.function], self._as_float(self._number(e.arguments[0]))), Kind.FLOAT
+            return self._add(_OF_FLOAT[e.function], self.as_float(self._number(e.arguments[0]))), Kind.FLOAT
         if e.function in _OF_FLOATS:
-            floats = [self._as_float(self._number(a)) for a in e.arguments]
+            floats = [self.as_float(self._number(a)) for a in e.arguments]
             return self._add(_OF_FLOATS[e.function], *floats), Kind.FLOAT
         raise NoInstruction(e, _name_of(e))
 
@@ -277,7 +289,7 @@ class _Compiler:
         """The values as floats, if one of them is a float."""
         kinds = {kind for _, kind in placed} - {Kind.NULL}
         if Kind.FLOAT in kinds:
-            return [self._as_float(p) for p in placed]
+            return [self.as_float(p) for p in placed]
         if len(kinds) > 1:
             raise NoInstruction(e, "a choice among values of several types")
         return placed
@@ -355,10 +367,10 @@ class _Compiler:
     def _paired(self, op: Op, *operands: _Placed) -> _Placed:
         """Adds an operation on numbers: the one on floats, if an operand is a float."""
         if any(kind is Kind.FLOAT for _, kind in operands):
-            return self._add(Op(op + 1), *(self._as_float(o) for o in operands)), Kind.FLOAT
+            return self._add(Op(op + 1), *(self.as_float(o) for o in operands)), Kind.FLOAT
         return self._add(op, *operands), Kind.INTEGER
 
-    def _as_float(self, operand: _Placed) -> _Placed:
+    def as_float(self, operand: _Placed) -> _Placed:
         return operand if operand[1] is Kind.FLOAT else (self._add(Op.TO_FLOAT, operand), Kind.FLOAT)
 
     def _compared(self, e: ast.Expression, operator: str, left: _Placed, right: _Placed) -> _Placed:

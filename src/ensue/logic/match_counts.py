@@ -109,7 +109,7 @@ class _Counting:
         match p:
             case ast.Type() | ast.Any() | ast.Satisfying():
                 return self._one
-            case FromTo() | ast.SpanOf():
+            case FromTo() | ast.SpanOf() | ast.Matches():
                 return self._anywhere(0)
             case ast.Sequence() | ast.NotBetween():
                 return self._sequence(_steps(p))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ensue.data.schema import ValueType
 from ensue.errors import Span
 from ensue.language import ast
+from ensue.logic.own_automata import Field, automata_of, own_automaton_of
 from ensue.logic.partition_keys import attributes_of
 from ensue.logic.paths import field_names
 from ensue.logic.scope import attribute_variables, bindings
@@ -33,10 +34,12 @@ class Output:
 
 
 def outputs(query: ast.Query, typing: Typing) -> tuple[Output, ...]:
-    """The columns in their order; `SELECT *` gives every variable and type of the pattern."""
+    """The columns in their order; `SELECT *` gives every variable and type, and the register of an automaton."""
     if query.items is None:
         where = query.places.get("items", query.span)
-        return tuple(Output(x, ast.Name(x), None, where) for x in bindings(query.pattern))
+        marked = [Output(x, ast.Name(x), None, where) for x in bindings(query.pattern)]
+        held = [ast.InRegister(f.name, f.type) for f in _register(query.pattern)]
+        return (*marked, *(Output(e.name, e, typing.infer(e), where) for e in held))
     columns = []
     for item in query.items:
         e = item.expression
@@ -45,8 +48,16 @@ def outputs(query: ast.Query, typing: Typing) -> tuple[Output, ...]:
     return tuple(columns)
 
 
+def _register(pattern: ast.Pattern) -> tuple[Field, ...]:
+    """The fields of the register, where the matches are those of an automaton."""
+    while isinstance(pattern, ast.Within):
+        pattern = pattern.body
+    own = own_automaton_of(pattern) if isinstance(pattern, ast.Matches) else None
+    return () if own is None else own.shape.fields
+
+
 def _default_name(e: ast.Expression) -> str:
-    if isinstance(e, ast.Name):
+    if isinstance(e, ast.Name | ast.InRegister):
         return e.name
     return "_".join(field_names(e) or ())
 
@@ -56,7 +67,7 @@ def projected(columns: tuple[Output, ...]) -> frozenset[str]:
     used: set[str] = set()
     for column in columns:
         used |= attribute_variables(column.expression)
-        used |= {n.name for n in ast.find(column.expression, ast.Name)}
+        used |= {n.name for n in ast.walk(column.expression) if isinstance(n, ast.Name | ast.InRegister)}
     return frozenset(used)
 
 
@@ -72,7 +83,7 @@ def attributes_used(query: ast.Query) -> frozenset[str] | None:
         used |= {n.name for n in ast.find(e, ast.Attribute)}
     for e in conditions:
         used |= {n.name for n in ast.walk(e) if isinstance(n, ast.Name | ast.LastOf)}
-    return frozenset(used)
+    return frozenset(used).union(*(own.attributes for own in automata_of(query)))
 
 
 def attributes_shown(columns: tuple[Output, ...], query: ast.Query) -> frozenset[str] | None:

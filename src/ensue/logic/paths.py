@@ -35,6 +35,8 @@ def field_names(e: ast.Expression) -> tuple[str, ...] | None:
     >>> field_names(parse_expression("x.user.id")), field_names(parse_expression("x.tags[1]"))
     (('x', 'user', 'id'), None)
     """
+    if isinstance(e, ast.InRegister):
+        return (e.name,)
     names: list[str] = []
     while isinstance(e, ast.Field):
         names.append(e.name)

@@ -14,6 +14,7 @@ from ensue.language.position_logic import FromTo
 from ensue.language.printer import print_expression
 from ensue.logic.functions import AGGREGATES
 from ensue.logic.own_aggregates import OwnAggregate
+from ensue.logic.own_automata import own_automaton_of
 
 #: For each variable that a pattern binds: whether it is single there, which means that it stands for exactly one event.
 Bindings = Mapping[str, bool]
@@ -32,6 +33,9 @@ def bindings(p: ast.Pattern) -> Bindings:
             return {p.name: True}
         case ast.Any() | FromTo():
             return {}
+        case ast.Matches():
+            own = own_automaton_of(p)
+            return {} if own is None else own.bindings
         case ast.SpanOf():
             return {p.variable: False}  # a window is a set, also where it has one event
         case ast.As():
@@ -75,6 +79,9 @@ def always_marked(p: ast.Pattern) -> frozenset[str]:
             return frozenset({p.name})
         case ast.Any() | ast.Optional() | FromTo():
             return frozenset()
+        case ast.Matches():
+            own = own_automaton_of(p)
+            return frozenset() if own is None else own.always_marked
         case ast.SpanOf():
             return frozenset({p.variable})
         case ast.As():
@@ -99,6 +106,8 @@ def named(p: ast.Pattern) -> frozenset[str]:
     match p:
         case ast.SpanOf():
             return frozenset({p.variable})
+        case ast.Matches():
+            return frozenset(bindings(p))
         case ast.As():
             return named(p.body) | {p.variable}
         case ast.Project():

@@ -68,8 +68,8 @@ class Typing:
     def infer(self, e: ast.Expression) -> ValueType | None:
         """The type of `e`; None if it is not known."""
         match e:
-            case ast.Literal() | ast.AllMatches():
-                return _LITERALS[e.type] if isinstance(e, ast.Literal) else None
+            case ast.Literal() | ast.InRegister() | ast.AllMatches():
+                return None if isinstance(e, ast.AllMatches) else _LITERALS[e.type]
             case ast.DurationLiteral():
                 return ValueType(Kind.DURATION, pa.duration(_coarsest(e)))
             case ast.Name():

@@ -9,6 +9,7 @@ from fractions import Fraction
 
 from ensue.language import ast
 from ensue.language.position_logic import FromTo
+from ensue.logic.own_automata import automata_of
 from ensue.logic.scope import is_atom
 
 _FARTHEST = 2**63 - 1  # a window of this many ticks or more is no bound
@@ -143,7 +144,8 @@ def reaches_back(query: ast.Query) -> str:
     for selected in ast.find(query.pattern, ast.Select):
         if selected.selector is not ast.Selector.STRICT:
             return f"{selected.selector} inside the pattern compares with events before the window"
-    return "PREV looks back to events before the window" if looks_back(query.pattern) else ""
+    look_back = looks_back(query.pattern) or any(own.looks_back for own in automata_of(query))
+    return "PREV looks back to events before the window" if look_back else ""
 
 
 def looks_back(*nodes: ast.Node) -> bool:

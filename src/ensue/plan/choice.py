@@ -7,13 +7,15 @@ import json
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from ensue.automata.build import Unsupported
 from ensue.automata.build.expect import Expectation
-from ensue.errors import EngineError, ProblemKind, QueryError, did_you_mean, listed
+from ensue.errors import EngineError, Problem, ProblemKind, QueryError, did_you_mean, listed
 from ensue.language import ast
 from ensue.language.printer import print_query
 from ensue.logic.aggregation import parts_asked
 from ensue.logic.check import Checked
 from ensue.logic.outputs import attributes_shown, attributes_used
+from ensue.logic.own_automata import automata_of
 from ensue.logic.until import are_alike, by_closing, closings_of
 from ensue.logic.window import Window, peel_windows
 from ensue.plan.by_spans import by_spans
@@ -21,6 +23,7 @@ from ensue.plan.expectation import expectation_of, plan_of
 from ensue.plan.from_query import planned
 from ensue.plan.lanes import NotFolded, folded_plan
 from ensue.plan.plan import Plan
+from ensue.plan.runs_plan import RunsPlan, runs_plan
 from ensue.rewrite import RULES, UNTIED, QueryParts, RewriteStep, Rule
 from ensue.rewrite.spell_out_next import spell_out_next
 from ensue.rewrite.take_out_closing import without_closing
@@ -40,10 +43,16 @@ class Choice:
     because: str  # why the reference evaluates it; empty if it does not
     steps: tuple[RewriteStep, ...] = ()  # the query after each rewriting rule, if it has a plan
     expectation: Expectation | None = None  # which events EXPECT does not expect
+    runs: RunsPlan | None = None  # an automaton of the user's own with a register, where it needs a plan of its own
 
     @property
     def engine(self) -> str:
-        return "reference" if self.plan is None else "automaton"
+        return "reference" if self.plan is None and self.runs is None else "automaton"
+
+    @property
+    def by_time(self) -> bool:
+        """Whether all events of one time are one step: then those of a time must come together."""
+        return any(own.shape.by_time for own in automata_of(self.checked.query))
 
     @cached_property
     def for_rows(self) -> Choice:
@@ -126,7 +135,8 @@ class Choice:
 
     def _own(self) -> list[str]:
         """What the query uses of the user's own: its text has only the names."""
-        things = {part.own for part in ast.find(self.checked.query, ast.Call) if part.own is not None}
+        named = [n for n in ast.walk(self.checked.query) if isinstance(n, ast.Call | ast.Matches)]
+        things = {node.own for node in named if node.own is not None}
         return sorted(f"{thing.kind} {thing.name} {thing.digest}" for thing in things)
 
     def _columns(self) -> list[str]:
@@ -159,9 +169,25 @@ def choose(checked: Checked, engine: str = "auto", *, tying: bool = True) -> Cho
         steps, plan = _planned(checked, RULES if tying else UNTIED)
         return Choice(checked, evaluated, plan, "", steps, expectation)
     except QueryError as e:
-        if engine == "automaton" or any(p.kind is not ProblemKind.UNSUPPORTED for p in e.problems):
-            raise
-        return Choice(checked, evaluated, None, e.problems[0].message, expectation=expectation)
+        refused = any(p.kind is not ProblemKind.UNSUPPORTED for p in e.problems)
+        own = any(ast.find(checked.query.pattern, ast.Matches)) and checked.query.aggregation is None
+        runs = _runs_or_error(checked, e) if own and not refused else e
+        if isinstance(runs, RunsPlan):
+            return Choice(checked, checked, None, "", expectation=expectation, runs=runs)
+        if engine == "automaton" or refused:
+            raise runs from None
+        return Choice(checked, evaluated, None, runs.problems[0].message, expectation=expectation)
+
+
+def _runs_or_error(checked: Checked, error: QueryError) -> RunsPlan | QueryError:
+    """The plan of an automaton of the user's own with its register, or why there is none."""
+    try:
+        return runs_plan(checked)
+    except Unsupported as e:
+        span = error.problems[0].span if e.part is None else e.part.span
+        message = f"the automaton engine does not evaluate {e.what}"
+        hint = "engine='auto' chooses one that does"
+        return QueryError(checked.text, [Problem(ProblemKind.UNSUPPORTED, message, span, hint)])
 
 
 def _planned(checked: Checked, rules: tuple[Rule, ...]) -> tuple[tuple[RewriteStep, ...], Plan]:

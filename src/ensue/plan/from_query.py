@@ -63,6 +63,8 @@ def plan_query(parts: QueryParts) -> Plan:
 def automaton_of(parts: QueryParts) -> AutomatonSpec:
     """The automaton of a rewritten query, with what is decided outside of it; raises Unsupported with the part."""
     query, schema = parts.query, parts.checked.schema
+    if any(next(ast.find(o.expression, ast.InRegister), None) for o in parts.checked.outputs):
+        raise Unsupported(parts.pattern, "rows that show the register of an automaton")
     absence = None if parts.absence is None else absence_of(parts.absence, query.consume)
     whole = parts.pattern if parts.before is None else replace(parts.before, body=parts.pattern)
     window = bounded(parts.window, whole)

@@ -19,6 +19,7 @@ from ensue.data.partitions import partition_codes
 from ensue.language import ast
 from ensue.language.printer import print_expression
 from ensue.logic.check import Checked
+from ensue.logic.check_automata import FIELD_TYPES
 from ensue.logic.outputs import Output
 from ensue.logic.partition_keys import key_name
 from ensue.logic.scope import aggregates_of, without_aggregates
@@ -187,9 +188,16 @@ class Matches(Rows):
             return values_at(self._stream.table.column(e.name), self._marks_of(e.variable).positions)
         assert output.type is not None, "a checked query over a known schema has types"
         columns = aggregated_of(self._found, aggregates_of(e), self._values_at)
+        for field in ast.find(e, ast.InRegister):
+            columns[print_expression(field)] = self._in_register(field)
         for a in ast.find(without_aggregates(e), ast.Attribute):
             columns[print_expression(a)] = self._values_at(a.name, self._marks_of(a.variable).positions)
         return as_type(evaluated(named_by_text(e), columns, len(self)), output.type.arrow)
+
+    def _in_register(self, field: ast.InRegister) -> pa.Array:
+        """What a field of an automaton's register holds in each match."""
+        found = self._found.computed.get(field.name)
+        return pa.array([], FIELD_TYPES[field.type].arrow) if found is None else found
 
     def _values_at(self, attribute: str, positions: Positions) -> pa.Array:
         return one_chunk(values_at(self._stream.table.column(attribute), positions))

@@ -71,6 +71,11 @@ class RunningQuery:
         """The number of nodes in the match structure, which holds the open partial matches."""
         return self._engine.open
 
+    @property
+    def by_time(self) -> bool:
+        """Whether all events of one time are one step: then `push` takes those of a time together."""
+        return self._choice.by_time
+
     def report_from(self, time: int) -> None:
         """Leaves out what ends before this time: the earlier events are there for the matches that they begin."""
         self._begin = time

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from ensue.data.budget import Budget, Large
+from ensue.data.events import as_integers
 from ensue.engines.row_quota import RowQuota
 from ensue.engines.whole_tables import Work, evaluate_in_batches
 from ensue.plan.mode import Mode
@@ -112,6 +113,20 @@ class EvaluateSorted:
                 pass
 
 
+def in_whole_times(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """The same events in tables that do not end between two events of one time."""
+    kept: pa.Table | None = None
+    for table in tables:
+        both = table if kept is None else pa.concat_tables([kept, table])
+        times = as_integers(both.column(TIME))
+        whole = int(np.searchsorted(times, times[-1])) if len(times) else 0
+        kept = both.slice(whole)
+        if whole:
+            yield both.slice(0, whole)
+    if kept is not None and len(kept):
+        yield kept
+
+
 def evaluated(tables: Iterable[pa.Table], recipe: Recipe, budget: Budget, begin: int | None = None) -> Batches:
     """The rows of matches of events in order; with `begin`, only of those that do not end before it."""
     if recipe.mode is Mode.TOTALS:
@@ -120,7 +135,7 @@ def evaluated(tables: Iterable[pa.Table], recipe: Recipe, budget: Budget, begin:
     running = recipe.running_once(budget)
     if begin is not None:
         running.report_from(begin)
-    for table in tables:
+    for table in in_whole_times(tables) if recipe.choice.by_time else tables:
         for rows in running.tables(recipe.stream(table)):
             yield from handed_back(recipe.rows(rows))
         if running.full:

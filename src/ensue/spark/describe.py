@@ -44,7 +44,9 @@ def describe(job: Job) -> list[str]:
     lines.append(f"in the JVM    {', '.join(map(str, down.bits)) or 'no condition'}")
     if down.local:
         lines.append(f"in Python     {', '.join(map(str, down.local))}")
-    if job.choice.plan is None:
+    if job.choice.runs is not None:
+        lines.append("in Python     all: the register is asked there")
+    elif job.choice.plan is None:
         lines.append(f"in Python     all, by the reference: {job.choice.because}")
     lines.append(f"events        {down.kept}")
     carried = ", ".join(map(column_shown, job.attributes)) or "none but the time"

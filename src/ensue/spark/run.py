@@ -313,8 +313,6 @@ def prepare(
         used = used.union(changing.id or (), changing.about_rows)
     frames = read_frames(events, query.streams, used, **reading)
     if frames.streaming:
-        hint = "run it over a finite DataFrame, or aggregate the matches of the stream downstream"
-        refuse_aggregation(query, text, "a stream of Spark does not evaluate it yet", hint)
         check_stream(frames)
     # Spark SQL shows times in the session's zone; nothing else may depend on it, so that it can change.
     zone = zone or (session_zone(frames.frame.sparkSession) if reads_wall_clock(query) else "UTC")
@@ -337,7 +335,7 @@ def prepare(
 def _by_tasks(events: EventFrame, choice: Choice, layout: Layout, mode: Mode, looking_back: bool) -> ReadByTasks | str:
     """How the tasks read the files of the events themselves, or why they do not."""
     if choice.plan is None:
-        return "the reference evaluates the query"
+        return "the reference evaluates the query" if choice.runs is None else "its automaton has a register"
     pushdown = NOTHING
     if _pushed_down(choice, events) is not None:
         pushdown = nothing_pushed_down(choice.plan, items_look_back=looking_back)

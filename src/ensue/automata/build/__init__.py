@@ -18,6 +18,7 @@ from ensue.automata.build import (
     filter_,
     from_to,
     iteration,
+    named_automaton,
     not_between,
     or_,
     project,
@@ -67,6 +68,8 @@ def _construct(p: ast.Pattern) -> Automaton:
             return atom.of_type(p.name)
         case ast.Any():
             return atom.of_any()
+        case ast.Matches():
+            return named_automaton.construct(p)
         case ast.Satisfying():
             return atom.satisfying(build(p.body), p.condition)
         case ast.SpanOf():

@@ -10,6 +10,7 @@ from ensue.engines.reference.expressions import Events, Expressions, Scope
 from ensue.engines.reference.patterns import ComplexEvent
 from ensue.language import ast
 from ensue.logic.check import Checked
+from ensue.logic.own_automata import literal_of
 from ensue.logic.partition_keys import key_name
 from ensue.logic.sort_columns import SortColumn
 
@@ -45,6 +46,12 @@ def _value(by: SortColumn, checked: Checked, events: Events, c: ComplexEvent) ->
         if key_name(key) == by.name:
             return Expressions(events).value(key.expression or ast.Name(key.attribute), Scope(here=c.end))
     e = next(o.expression for o in checked.outputs if o.name == by.name)
+    register = dict(c.register)
+
+    def held(part: ast.Expression) -> ast.Expression | None:
+        return literal_of(register[part.name], part.type) if isinstance(part, ast.InRegister) else None
+
+    e = ast.replaced(e, held)
     marked: dict[str, list[int]] = {}
     for variable, position in sorted(c.marks, key=lambda mark: mark[1]):
         marked.setdefault(variable, []).append(position)

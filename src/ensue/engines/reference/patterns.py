@@ -14,15 +14,18 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from ensue.data.budget import Budget
 from ensue.engines.reference.assignments import Assignments
 from ensue.engines.reference.expressions import Events, Expressions, Rounds
+from ensue.engines.reference.own_runs import Runs
 from ensue.engines.reference.tally import Tally
 from ensue.language import ast
 from ensue.language.position_logic import FromTo
 from ensue.logic.classify import conjuncts_of
 from ensue.logic.first import first, when_there
+from ensue.logic.own_automata import own_automaton_of
 from ensue.logic.scope import (
     bindings,
     captured,
@@ -53,6 +56,7 @@ class ComplexEvent:
     start: int
     end: int
     marks: frozenset[tuple[str, int]]
+    register: tuple[tuple[str, Any], ...] = ()  # what the fields of an automaton's register hold in the end
 
     def of(self, variable: str) -> list[int]:
         """`mu(x)`, in stream order."""
@@ -67,7 +71,8 @@ class ComplexEvent:
 
     def project(self, variables: Iterable[str]) -> ComplexEvent:
         kept = frozenset(variables)
-        return ComplexEvent(self.start, self.end, frozenset(m for m in self.marks if m[0] in kept))
+        register = tuple(f for f in self.register if f[0] in kept)
+        return ComplexEvent(self.start, self.end, frozenset(m for m in self.marks if m[0] in kept), register)
 
 
 ComplexEvents = frozenset[ComplexEvent]
@@ -122,6 +127,8 @@ class Patterns:
                 return (ComplexEvent(k, k, frozenset({(p.name, k)})) for k in self._typed(p.name))
             case ast.Any():
                 return (ComplexEvent(k, k, frozenset()) for k in self.positions)
+            case ast.Matches():
+                return self._matches(p)
             case ast.Satisfying():
                 holds = self.expressions.holds_at
                 return (c for c in self.of(p.body, env) if holds(p.condition, c.start))
@@ -172,6 +179,13 @@ class Patterns:
 
     def _typed(self, name: str) -> list[int]:
         return [k for k in self.positions if self.events.types[k] == name]
+
+    def _matches(self, p: ast.Matches) -> Iterator[ComplexEvent]:
+        """What the runs of an automaton of the user's own find."""
+        own = own_automaton_of(p)
+        assert own is not None, "a query is checked with what its names stand for"
+        for run, end in Runs(own, self.events, self.expressions).matches(self.positions):
+            yield ComplexEvent(run.start, end, run.marks, tuple(zip(own.fields, run.register, strict=True)))
 
     def _as(self, p: ast.As, env: Environment) -> Iterator[ComplexEvent]:
         for c in self.of(p.body, env):

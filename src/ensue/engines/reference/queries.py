@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 
+import pyarrow as pa
+
 from ensue.data.budget import Budget
 from ensue.data.complex_events import ComplexEvents
 from ensue.data.events import EventStream
@@ -15,6 +17,7 @@ from ensue.engines.reference.substreams import substreams
 from ensue.engines.reference.tally import Tally
 from ensue.language import ast
 from ensue.logic.check import Checked
+from ensue.logic.check_automata import FIELD_TYPES
 from ensue.logic.outputs import projected
 
 Progress = Callable[[int, int], None]
@@ -57,7 +60,15 @@ def evaluate(
     reported = list(_report(checked, events, by_end, partition_of))
     if cut:
         reported = first_rows(checked, in_order(checked, events, reported), partition_of)
-    return ComplexEvents.of((c.start, c.end, c.marks) for c in reported)
+    matches = ComplexEvents.of((c.start, c.end, c.marks) for c in reported)
+    return matches.with_computed(registers_of(checked, reported)) if reported else matches
+
+
+def registers_of(checked: Checked, reported: list[ComplexEvent]) -> dict[str, pa.Array]:
+    """What each field of a register that is shown holds in each complex event."""
+    shown = {n.name: n.type for o in checked.outputs for n in ast.find(o.expression, ast.InRegister)}
+    held = [dict(c.register) for c in reported]
+    return {name: pa.array([h[name] for h in held], FIELD_TYPES[type_].arrow) for name, type_ in shown.items()}
 
 
 def _report(
