@@ -123,7 +123,7 @@ ENUMERATED = [
         "SELECT MAX * FROM S WHERE A AS x ; B AS y FILTER x.v < y.v WITHIN 9 s",
         "MAX chooses among the matches of an end",
     ),
-    ("SELECT * FROM S WHERE A AS x ; B AS y FILTER x.v <> y.v WITHIN 9 s", "conditions are judged on whole matches"),
+    ("SELECT * FROM S WHERE (A AS x)+ ; B AS y FILTER x.v <> y.v WITHIN 9 s", "conditions are judged on whole matches"),
 ]
 
 

@@ -302,7 +302,7 @@ NONE = "there is no deterministic automaton: "
             "(Alevizos et al., definition 3)",
         ),
         (
-            "WHERE A AS x ; B AS y FILTER x.v <> y.v WITHIN 5 EVENTS",
+            "WHERE A AS x ; B AS y ; C AS z FILTER x.v + y.v <> z.v WITHIN 5 EVENTS",
             "its matches are written out first, because conditions are judged on whole matches",
         ),
         (
