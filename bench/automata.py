@@ -44,17 +44,24 @@ def _late(table: pa.Table) -> Iterator[dict[str, Any]]:
         some = rng.random(len(times)) < late
         times[some] += rng.uniform(0, DELAY, int(some.sum()))
         arrived = table.take(pa.array(np.argsort(times, kind="stable")))
-        live = query.live(unit="ms", delay=f"{DELAY} ms")
+        _run_live(query, arrived.slice(0, 2 * BATCH))  # what is compiled is compiled now
         before = time.process_time()
-        for first in range(0, len(arrived), BATCH):
-            live.push(arrived.slice(first, BATCH)).to_arrow()
+        replayed = _run_live(query, arrived)
         took = time.process_time() - before
         yield {
             "name": f"corrected, batches of {BATCH:,}, {late:.0%} late by up to {DELAY / 1000:.0f} s",
             "million_events_a_second": round(len(table) / took / 1e6, 2),
-            "evaluated_again_an_event": round(live.metrics["replayed"] / len(table), 2),
+            "evaluated_again_an_event": round(replayed / len(table), 2),
             "goal": 2 if late else None,
         }
+
+
+def _run_live(query: ensue.Query, arrived: pa.Table) -> int:
+    """How many events were evaluated once more."""
+    live = query.live(unit="ms", delay=f"{DELAY} ms")
+    for first in range(0, len(arrived), BATCH):
+        live.push(arrived.slice(first, BATCH)).to_arrow()
+    return live.metrics["replayed"]
 
 
 def _downs_and_ups(least: int = 1) -> ensue.Automaton:

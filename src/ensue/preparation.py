@@ -40,6 +40,7 @@ _REMEMBERING = {
     "events compared with each other": "SELECT * FROM S WHERE A AS x ; B AS y FILTER y.v > x.v",
     "sets compared with each other": "SELECT x, y FROM S WHERE (A AS x)+ ; (B AS y)+ FILTER x.v < y.v",
     "conditions over several events": "SELECT y FROM S WHERE (A AS y FILTER y.v > LASTOF(y).v OR y.v = 5){2}",
+    "what rounds add up to": "SELECT y FROM S WHERE (A AS y FILTER RUNNING sum(y.v) < 9){2}",
     "the next one of this key": "SELECT x, y FROM S WHERE A AS x -> (B AS y FILTER y.k = x.k)",
 }
 

@@ -81,6 +81,13 @@ def test_deadlines_pass_with_the_watermark(spark, tmp_path):
     assert differences(cases, streamed(spark, cases, tmp_path, "deadlines")) == []
 
 
+def test_rounds_and_sets_as_a_stream(spark, tmp_path):
+    """Registers that add up, and weights of matches, in states between micro-batches."""
+    cases = [c for c in TIMED if c.name.startswith(("running:", "aggregates_in_filters:"))][::4]
+    assert sum(bool(c.expected) for c in cases) > 5
+    assert differences(cases, streamed(spark, cases, tmp_path, "rounds")) == []
+
+
 def test_papers_as_a_stream(spark, tmp_path):
     cases = [on_a_clock(c) for c in paper_cases()][::12]
     assert differences(cases, streamed(spark, cases, tmp_path, "papers")) == []

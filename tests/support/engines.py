@@ -8,6 +8,7 @@ from typing import Any
 from membership import ComplexEvent
 
 from ensue.data.complex_events import ComplexEvents, concatenated
+from ensue.data.envelope import sealed, unsealed
 from ensue.data.events import EventStream
 from ensue.engines.deadlines import DeadlineEngine
 from ensue.engines.finishing import finished
@@ -89,7 +90,7 @@ def run_in_pieces(plan: Plan, stream: EventStream, rng: Random) -> list[ComplexE
         found.append(finished(runner.push(stream.slice(start, size)), choice_of(plan), stream))
         start += size
         if rng.random() < 0.3:
-            state = runner.save()
+            state = sealed("state", {}, runner.save())
             runner = _runner(plan, stream.tick)
-            runner.load(state)
+            runner.load(unsealed(state, "state", {}))
     return found_events(concatenated(found, plan.final_marks))

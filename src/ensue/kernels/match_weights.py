@@ -199,14 +199,16 @@ class MatchWeights:
             self._own[place[kept]] = self._own[kept]
         self._weigh_all(arena)
 
-    def save(self, arena: Arena) -> Floats:
-        """What the events of the nodes weigh."""
-        return self._own[: arena.used[USED]]
+    def save(self, arena: Arena) -> npt.NDArray[np.int64]:
+        """What the events of the nodes weigh, as the bits of floats."""
+        return self._own[: arena.used[USED]].copy().view(np.int64)
 
-    def load(self, arena: Arena, own: Floats | None) -> None:
+    def load(self, arena: Arena, own: npt.NDArray[np.int64] | None) -> None:
         """Takes it over; what is not known is enough for everything."""
         used = arena.used[USED]
-        self._own = np.full((used, self._count), np.inf) if own is None else own.reshape(used, self._count).copy()
+        self._own = np.full((used, self._count), np.inf)
+        if own is not None:
+            self._own[:] = own.view(np.float64)
         self._weigh_all(arena)
 
     def _weigh_all(self, arena: Arena) -> None:
