@@ -55,7 +55,7 @@ def main() -> None:
     ]
     page = keep_progress_page(outputs[0], told.folder / "page.html", name="logins", query=query)
     print(f"running; {told.folder}/page.html shows it", flush=True)
-    while not stop.is_set() and all(o.isActive for o in outputs):
+    while not stop.is_set() and any(o.isActive for o in outputs) and not any(o.exception() for o in outputs):
         stop.wait(0.5)
     for output in outputs:
         output.stop()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -98,7 +99,9 @@ def test_a_stream_tells_buckets_that_the_watermark_has_passed(spark: SparkSessio
     folder.mkdir()
     whole = table()
     for number in range(4):
-        pq.write_table(whole.slice(number * 500, 500), str(folder / f"{number}.parquet"))
+        file = folder / f"{number}.parquet"
+        pq.write_table(whole.slice(number * 500, 500), str(file))
+        os.utime(file, (number, number))  # Spark reads the oldest file first: else events come late
     schema = spark.read.parquet(str(folder)).schema
     stream = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder))
     text = f"AGGREGATE {ITEMS} {PATTERN} PARTITION BY k WITHIN 20 s GROUP BY k, EVERY 5 min"

@@ -1,5 +1,6 @@
 """The streaming application of the examples: started, stopped while it runs, started again; nothing lost or doubled."""
 
+import json
 import signal
 import subprocess
 import sys
@@ -26,7 +27,10 @@ def logins(minute, user):
 
 
 def found(folder, name):
-    files = list((folder / name).glob("*.parquet"))
+    """The rows of the files that the sink has committed; others may be half written."""
+    log = (folder / name / "_spark_metadata").glob("[0-9]*")
+    committed = [json.loads(line)["path"] for part in log for line in part.read_text().splitlines()[1:]]
+    files = [folder / name / path.rpartition("/")[2] for path in committed]
     return sorted((r for f in files for r in pq.read_table(f).to_pylist()), key=str)
 
 
