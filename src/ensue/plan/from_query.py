@@ -147,7 +147,12 @@ def _chosen(parts: QueryParts, built: Automaton, *, limited: bool) -> _Chosen:
     """What is judged is judged before the query's own selector chooses, and after one inside the pattern has."""
     selector = parts.selector or parts.query.selector
     if selector is ast.Selector.STRICT:
-        return _Chosen(pruned(strict.construct(built)))  # what only events between have asked for goes
+        try:
+            return _Chosen(pruned(strict.construct(built)))  # what only events between have asked for goes
+        except TooLarge as e:
+            raise Unsupported(
+                parts.pattern, f"a pattern whose automaton has more than {e.most:,} transitions"
+            ) from None
     if selector not in _CHOOSING or select_.is_settled(selector, parts.pattern):
         return _Chosen(built)
     if parts.related and parts.selector is None:
