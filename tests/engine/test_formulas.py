@@ -204,6 +204,8 @@ def test_every_instruction_is_used() -> None:
     table = table_of(random.Random(1), 1)
     conditions = [condition(random.Random(seed), 2) for seed in range(400)]
     conditions += ["-(x.i + y.i) < 3 OR abs(x.i - y.i) = 1", "-(x.f + y.f) < 3 OR abs(x.f - y.f) = 1"]
+    functions = ("exp", "ln", "log10", "sin", "cos", "tan", "asin", "acos", "atan", "sqrt", "floor", "ceil", "sign")
+    conditions += [f"{function}(x.f - y.f) < 1" for function in functions]
     for asked in conditions:
         text = f"SELECT * FROM S WHERE (A AS x ; B AS y FILTER {asked})+"
         used |= {i.op for f in planned(text, table).formulas.values() for i in f.code}

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 import statistics
 from collections.abc import Iterator
 from typing import Any
@@ -411,6 +412,11 @@ class Membership:
                 return len(sets[x])
             case ast.Call(function=function, arguments=(ast.Attribute(variable=x, name=name),)) if function in OF_SETS:
                 return OF_SETS[function]([self._attribute(k, name) for k in sets[x]])
+            case ast.Call(function="abs" | "sqrt" | "power" as function):
+                numbers = list(map(value, e.arguments))
+                if None in numbers or (function == "sqrt" and numbers[0] < 0):
+                    return None
+                return {"abs": abs, "sqrt": math.sqrt, "power": math.pow}[function](*numbers)
             case ast.Call(function="prev"):
                 term, *steps = e.arguments
                 assert isinstance(term, ast.Name | ast.Attribute)

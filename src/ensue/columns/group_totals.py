@@ -104,9 +104,14 @@ class Sums:
         wrong = high != (low >> 63)
         return array_of(low, wrong if null is None else wrong | null, pa.int64())
 
-    def whole(self, part: Part) -> pa.Array:
-        """A number of matches, or a sum of integers; NULL where it does not fit 64 bits, and of nothing."""
+    def whole(self, part: Part, number: Part | None = None) -> pa.Array:
+        """A number of matches, or a sum of integers; NULL where it does not fit 64 bits, and of nothing.
+
+        Of a sum of counts, `number` says whether there are any.
+        """
         null = ~self._fits(part)
+        if number is not None:
+            null = null | (self._raw(number, "size") == 0)
         if part.fold is Fold.INTEGERS:
             null = null | ~self._raw(part, "known")
         return array_of(self._raw(part, "residue"), null, pa.int64())

@@ -148,7 +148,10 @@ def is_span(argument: ast.Expression) -> bool:
 
 
 def parts_of(measure: Measure, typing: Typing) -> tuple[Part, ...]:
-    """What a measure is read from: for an average the sum and the number of its values."""
+    """What a measure is read from: for an average the sum and the number of its values.
+
+    A sum of counts comes with the number of matches, since it is NULL where there are none.
+    """
     if measure.function == "log2" or measure.over is Over.MATCHES:
         return (COUNT,)
     over, argument = _flat(measure)
@@ -160,7 +163,7 @@ def parts_of(measure: Measure, typing: Typing) -> tuple[Part, ...]:
         return (Part(fold, over, argument, wide=_is_sum_of_integers(argument, typing)),)
     sum_ = _sum(over, argument, typing)
     if measure.function == "sum":
-        return (sum_,)
+        return (sum_, COUNT) if _counts(argument) else (sum_,)
     if over is Over.TIMES or _counts(argument):
         counting = COUNT  # there is one in each match
     return sum_, counting

@@ -157,6 +157,8 @@ class _Narrowing:
     def _exponent(self, i: Instruction) -> int:
         """The exponent of a power, if it is a whole number above 0, else 0."""
         low, high = self.values[i.right]
+        if not np.size(low):
+            return 0
         least = float(np.min(low))
         whole = least == float(np.max(high)) and least == math.floor(least) and 0 < least < 100
         return int(least) if whole else 0

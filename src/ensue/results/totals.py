@@ -192,7 +192,7 @@ class Grouping:
         elif measure.function == "avg":
             found = sums.average(part, parts[1])
         else:
-            found = sums.floats(part) if part.fold is Fold.FLOATS else sums.whole(part)
+            found = sums.floats(part) if part.fold is Fold.FLOATS else sums.whole(part, *parts[1:])
         if measure.over is Over.TIMES:
             return self._of_times(measure, found)
         return as_type(found, type_of(measure, self._schema, self._times))

@@ -42,7 +42,7 @@ from ensue.language import ast
 from ensue.language.position_logic import FromTo
 from ensue.language.printer import print_pattern
 from ensue.logic.comparisons import chains
-from ensue.logic.scope import captured, free, is_atom, joined, nullable, singles
+from ensue.logic.scope import captured, free, has_rounds, is_atom, joined, nullable, singles
 from ensue.logic.stored_values import Register
 
 __all__ = ["Unsupported", "apart", "build"]
@@ -136,6 +136,8 @@ def _after(p: ast.After) -> Automaton:
 
 
 def _iteration(p: ast.Iteration) -> Automaton:
+    if not has_rounds(p):
+        return build(p.body)  # its conditions on the round before speak of an iteration around it
     p = rounds.gathered(p)
     body, compared, related = chains(p.body)
     watcher = None if p.absent is None else Watcher(p, _absent(p.absent))

@@ -53,7 +53,7 @@ _KEEP = {
     "last": Keep.NEW,
 }
 _TRUE = ast.Literal(True, ast.LiteralType.BOOLEAN)
-_ZERO = ast.Literal(0, ast.LiteralType.INTEGER)
+_ZERO, _ONE = (ast.Literal(n, ast.LiteralType.INTEGER) for n in (0, 1))
 _FLOAT_ZERO = ast.Literal(0.0, ast.LiteralType.FLOAT)
 
 
@@ -91,7 +91,7 @@ def construct(condition: ast.Expression, p: ast.Pattern, body: Automaton) -> Aut
             check = Holds(_with_this_event(_with_sets(condition, asked, marked, first=first), marked))
             guard, checks = guard_and_checks(t.guard, check, chosen & marked, parts)
             made.add(t.source, guard, Label(label.marks, label.actions.union(checks)), "end", final=True)
-    return made.build()
+    return _of_what_came(made.build())
 
 
 def _with_sets(condition: ast.Expression, asked: _Told, marked: frozenset[str], *, first: bool) -> ast.Expression:
@@ -202,7 +202,7 @@ def told(p: ast.Iteration, made: Automaton) -> Automaton:
                 guard, checks = guard_and_checks(guard, a.with_parts(resolve), (), {})
                 actions += checks
         found.add(t.source, guard, Label(t.marks, frozenset(actions)), t.target, final=t.target in made.finals)
-    return found.build()
+    return _of_what_came(found.build())
 
 
 def _asked(made: Automaton, own: frozenset[str]) -> _Told:
@@ -250,6 +250,56 @@ def _in_first_event(e: ast.Expression, asked: _Told) -> ast.Expression | None:
         assert alone is not None, "there are registers for these only"
         return bare(alone)
     return _ZERO if e.aggregate.function == "count" else NULL
+
+
+# ---------------------------------------------------------------- what cannot have been stored
+
+
+def _of_what_came(made: Automaton) -> Automaton:
+    """The automaton in which no aggregate is asked of a register that is empty then: it is over the event alone.
+
+    Else a register would be asked for in which nothing is ever stored, of which nobody knows what it has room for.
+    """
+    filled = _may_be_filled(made)
+    found = Builder(0)
+    for t in made.transitions:
+        guard: Guard | None = t.guard
+        actions: list[Action] = []
+        for a in t.actions:
+            if guard is None or not isinstance(a, Holds) or not running_of(a.condition):
+                actions.append(a)
+                continue
+            guard, checks = guard_and_checks(guard, a.with_parts(partial(_without, filled[t.source])), (), {})
+            actions += checks
+        found.add(t.source, guard, Label(t.marks, frozenset(actions)), t.target, final=t.target in made.finals)
+    return found.build()
+
+
+def _may_be_filled(made: Automaton) -> dict[int, set[Register]]:
+    """For each state: the registers in which some run may have stored something."""
+    filled: dict[int, set[Register]] = {state: set() for t in made.transitions for state in (t.source, t.target)}
+    grown = True
+    while grown:
+        grown = False
+        for t in made.transitions:
+            cleared = {a.register for a in t.actions if isinstance(a, Clear)}
+            stored = {a.register for a in t.actions if isinstance(a, Store)}
+            new = (filled[t.source] - cleared) | stored
+            grown |= not new <= filled[t.target]
+            filled[t.target] |= new
+    return filled
+
+
+def _without(filled: set[Register], e: ast.Expression) -> ast.Expression | None:
+    """An aggregate in an empty register, over what the event adds to it."""
+    if not isinstance(e, ast.Running):
+        return None
+    register, *here = e.aggregate.arguments
+    if not _is_known(e) or register_of(register) in filled:
+        return e
+    if e.aggregate.function != "count":
+        return here[0] if here else NULL
+    return ast.Call("if", (here[0], _ONE, _ZERO)) if here else _ZERO
 
 
 # ---------------------------------------------------------------- where a filter stands in its round
