@@ -48,7 +48,7 @@ def run_in_new_process(*texts, **environment):
 def test_a_query_compiles_what_it_needs_and_says_so_once(tmp_path):
     counts, compiled, said = run_in_new_process(PLAIN, NUMBA_CACHE_DIR=str(tmp_path))
     assert counts == [2]
-    assert compiled == {"arena", "classes", "evaluate", "enumeration", "stepping"}
+    assert compiled == {"arena", "classes", "evaluate", "enumeration", "match_weights", "stepping"}
     assert said.count("compiling the engine") == 1
     assert "once on this machine; 'ensue prepare' does it beforehand" in said
     assert run_in_new_process(PLAIN, NUMBA_CACHE_DIR=str(tmp_path)) == ([2], set(), "")
@@ -82,7 +82,10 @@ def test_preparing_uses_every_kernel():
     done = subprocess.run([sys.executable, "-c", PREPARED], capture_output=True, text=True, check=True)
     kernels, unused = json.loads(done.stdout)
     assert kernels > 15
-    assert set(unused) <= {"keep_best", "_new_table", "_choose_largest"}  # kernels call these
+    of_kernels = {"keep_best", "_new_table", "_choose_largest"}  # kernels call these
+    small = {"put_all_on_front", "drop_dead", "drop_other_epochs"}  # they make room for aggregates of long streams
+    of_slices = {"_run_from_each"}  # on Spark
+    assert set(unused) <= of_kernels | small | of_slices
     assert done.stderr == ""
 
 

@@ -24,6 +24,7 @@ from ensue.language.parser import parse_expression, parse_query
 from ensue.logic.check import check
 from ensue.logic.window import Window
 from ensue.plan import Absence, AutomatonSpec, Plan, compile_plan, plan_automaton
+from ensue.plan.capacity import MAX_PREDICATES
 
 
 def events(count: int, seed: int = 0) -> EventStream:
@@ -196,9 +197,9 @@ def test_a_state_of_one_goes_on_in_the_other() -> None:
 
 
 def test_what_the_kernels_cannot_hold_is_refused() -> None:
-    tests = [f"v > {n}" for n in range(64)]
+    tests = [f"v > {n}" for n in range(MAX_PREDICATES + 1)]
     steps = tuple(Transition(0, of_type("A", test), marking("x"), 1) for test in tests)
-    with pytest.raises(Unsupported, match="more than 63 different conditions") as refused:
+    with pytest.raises(Unsupported, match="more than 4096 different conditions") as refused:
         plan_automaton(AutomatonSpec(Automaton(2, frozenset({1}), steps)))
     assert refused.value.part is None
     many = frozenset(Store(f"${n}", parse_expression("v")) for n in range(31))

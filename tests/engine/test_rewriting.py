@@ -130,10 +130,12 @@ def lifelike_query(rng: Random) -> str:
     return rng.choice(kinds)
 
 
+#: What closes windows is no part of the query that is left: `test_until.py` compares whole queries.
+COMPARED = [r for r in RULES if (r.needed or r.name == "tie by equality") and r.name != "take out the closing"]
+
+
 @pytest.mark.parametrize("seeds", shares(600, each=600))
-@pytest.mark.parametrize(
-    "rule", [r for r in RULES if r.needed or r.name == "tie by equality"], ids=lambda rule: rule.name
-)
+@pytest.mark.parametrize("rule", COMPARED, ids=lambda rule: rule.name)
 def test_a_rule_of_queries_keeps_the_meaning(rule: Rule, seeds: range) -> None:
     assert changed_by((rule,), seeds) > most(seeds, 0.016)
 
