@@ -42,6 +42,8 @@ def construct(condition: ast.Expression, body: Automaton, own: Collection[str]) 
         made.add(t.source, guard, Label(t.marks, t.actions.union(actions)), t.target, final=t.target in body.finals)
     automaton = made.build()
     sets = {x for x in variables if _marks_several(body, x)}
+    if any(len(variables & t.marks) > 1 and sets & t.marks for t in body.transitions):
+        raise Unsupported(condition, "a condition on an event that is of a set and another variable's as well")
     _check_sets(condition, automaton, {r for part, r in parts.items() if variables_of(part) <= sets})
     return automaton
 
