@@ -153,7 +153,7 @@ def test_a_changed_query_is_refused(source, text, buckets, said):
     source.add((1, "A", 0), (2, "A", 1))
     source.run(ensue.match(source.events(), AB))
     source.add((3, "B", 0))
-    with pytest.raises(StreamingQueryException, match=said):
+    with pytest.raises(ensue.EngineError, match=said):
         source.run(ensue.match(source.events(), text, buckets=buckets))
 
 

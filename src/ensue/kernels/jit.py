@@ -68,6 +68,18 @@ def allocating(function: Callable[..., Any]) -> Any:
     return _compiled(function, {"_nrt": True})
 
 
+def _keep_no_functions_of_users(made: Any) -> None:
+    """Keeps nothing on disk that is compiled for a user's function: whoever reads it would need that module."""
+    save = made._cache.save_overload
+
+    def save_ours(signature: Any, overload: Any) -> None:
+        arguments = getattr(signature, "args", signature)
+        if not any(isinstance(type_, types.Dispatcher) for type_ in arguments):
+            save(signature, overload)
+
+    made._cache.save_overload = save_ours
+
+
 def _called_from_python(function: Callable[..., Any], *, tell: bool) -> Any:
     made = _compiled(function, _UNCOUNTED)
     if not hasattr(made, "compile"):  # without the compiler
@@ -85,6 +97,7 @@ def _compiled(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     if template is not None:
         if made.stats.cache_path is not None:
             drop_stale(Path(made.stats.cache_path))
+            _keep_no_functions_of_users(made)
         # Numba would compile a function anew for each constant that it is called with.
         made.get_call_template = lambda args, kws: template(tuple(map(types.unliteral, args)), kws)
     return made

@@ -13,7 +13,7 @@ from ensue.automata.liveness import pruned
 from ensue.automata.model import Automaton
 from ensue.automata.overlap.difference import difference
 from ensue.automata.overlap.stream import TooMany
-from ensue.automata.predicates import predicates_asked, rankings_of
+from ensue.automata.predicates import Test, predicates_asked, rankings_of
 from ensue.errors import Problem, ProblemKind
 from ensue.language import ast
 from ensue.language.printer import print_pattern
@@ -82,8 +82,11 @@ def _automaton(p: ast.Pattern) -> Automaton | None:
 
 
 def _is_small(p: Automaton) -> bool:
-    few = len(predicates_asked(t.guard for t in p.transitions)) <= MOST_PREDICATES
-    return few and len(p.transitions) <= MOST_TRANSITIONS
+    """Whether the automaton is small; one with a negated condition is passed over, as NaN satisfies more of those."""
+    predicates = predicates_asked(t.guard for t in p.transitions)
+    asked = [q.expression for q in predicates if isinstance(q, Test)]
+    negated = any(e.operator == "NOT" for c in asked for e in ast.find(c, ast.Unary))
+    return not negated and len(predicates) <= MOST_PREDICATES and len(p.transitions) <= MOST_TRANSITIONS
 
 
 def _contains(p: Automaton, q: Automaton) -> bool:
