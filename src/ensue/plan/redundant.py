@@ -7,6 +7,7 @@ spread over a pattern. Only what is certain is said, and large patterns are pass
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 from ensue.automata.build import Unsupported, build
 from ensue.automata.liveness import pruned
@@ -23,13 +24,15 @@ from ensue.plan.choice import Choice
 from ensue.rewrite import rewrite_pattern
 
 #: Beyond these it would take longer than a warning is worth.
-MOST_TRANSITIONS, MOST_PREDICATES, MOST_NODES = 100, 8, 500
+MOST_TRANSITIONS, MOST_PREDICATES, MOST_NODES, MOST_PARTS = 100, 8, 500, 100
 _NOTHING = Automaton(1, frozenset(), ())
 
 
 def warnings_by_automata(choice: Choice) -> tuple[str, ...]:
     """A warning for the query if it never matches, and for each alternative that adds nothing."""
     query = choice.checked.query
+    if next(islice(ast.walk(query.pattern), MOST_PARTS, None), None) is not None:
+        return ()
     if never_matching(query):
         return ()  # what is dead for a reason is told with the reason
     return tuple(p.render(choice.checked.text, "warning") for p in _problems(choice, query.pattern))
