@@ -88,7 +88,8 @@ def _is_small(p: Automaton) -> bool:
     """Whether the automaton is small; one with a negated condition is passed over, as NaN satisfies more of those."""
     predicates = predicates_asked(t.guard for t in p.transitions)
     asked = [q.expression for q in predicates if isinstance(q, Test)]
-    negated = any(e.operator == "NOT" for c in asked for e in ast.find(c, ast.Unary))
+    operators = {e.operator for c in asked for e in ast.walk(c) if isinstance(e, ast.Unary | ast.Binary)}
+    negated = not operators.isdisjoint(("NOT", "<>"))
     return not negated and len(predicates) <= MOST_PREDICATES and len(p.transitions) <= MOST_TRANSITIONS
 
 
