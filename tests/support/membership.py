@@ -416,7 +416,8 @@ class Membership:
                 numbers = list(map(value, e.arguments))
                 if None in numbers or (function == "sqrt" and numbers[0] < 0):
                     return None
-                return {"abs": abs, "sqrt": math.sqrt, "power": math.pow}[function](*numbers)
+                computed: dict[str, Any] = {"abs": abs, "sqrt": math.sqrt, "power": math.pow}
+                return computed[function](*numbers)
             case ast.Call(function="prev"):
                 term, *steps = e.arguments
                 assert isinstance(term, ast.Name | ast.Attribute)
