@@ -92,7 +92,7 @@ def test_a_match_longer_than_the_stack(no_python: None) -> None:
 def test_failures_are_forgotten_when_there_are_too_many(no_python: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiled_search, "_MOST", 8)
     monkeypatch.setattr(compiled_search, "_FEWEST", 8)
-    both(rows(24, f=[i % 4 for i in range(24)]), "A AS true, B AS true, C AS sum(A.f) = 7", pattern="(A | B)* C")
+    assert both(rows(24, f=[i % 4 for i in range(24)]), "A AS true, B AS true, C AS sum(A.f) = 7", pattern="(A | B)* C")
 
 
 def test_steps_are_bounded(no_python: None) -> None:
@@ -118,10 +118,14 @@ def test_what_is_left_to_python_says_so(define: str, reason: str) -> None:
     both(table, define, pattern="A+ C")
 
 
-def test_values_that_do_not_fit_are_left_to_python() -> None:
-    large = [2**62, -(2**62), 5] * 4
-    both(rows(12, f=large), "A AS true, B AS sum(B.f) > 0, C AS f < 6")
-    both(rows(12, v=[math.nan, 1.0, 2.0] * 4), "A AS true, B AS max(B.v) > 0, C AS v < 6")
+def test_values_that_do_not_fit_are_left_to_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    in_python = match_finding._searched_in_python
+    monkeypatch.setattr(match_finding, "_searched_in_python", lambda *given: asked.append(1) or in_python(*given))
+    large = [2**62, -(2**62), 5, 7] * 6
+    assert both(rows(24, f=large), "A AS true, B AS sum(B.f) > 0, C AS f < 6")
+    assert both(rows(24, v=[math.nan, 1.0, 2.0, 3.0] * 6), "A AS true, B AS max(B.v) > 0, C AS v < 6")
+    assert len(asked) >= 2
 
 
 @pytest.mark.parametrize("engine", ["auto", "reference"])
