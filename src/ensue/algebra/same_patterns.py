@@ -69,7 +69,8 @@ def same(first: Text, second: Text, *, schema: pa.Schema | None = None) -> Patte
 
     Complex events are the same if they start and end at the same events and the variables that are shown mark the same
     ones. `schema` may say what the columns are. Raises an EngineError where it is not known, or where something besides
-    conditions on single events decides: a comparison of events or of their times, LIMIT, CONSUME BY.
+    conditions on single events decides: a comparison of events or of their times, LIMIT, CONSUME BY. Streams with NaN
+    are not looked at: it makes `x.v <> x.v` TRUE, which is FALSE for every other value here.
 
     >>> bool(same("A ; (B OR C)", "(A ; B) OR (A ; C)"))
     True
