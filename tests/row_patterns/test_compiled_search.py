@@ -121,7 +121,12 @@ def test_what_is_left_to_python_says_so(define: str, reason: str) -> None:
 def test_values_that_do_not_fit_are_left_to_python(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
     in_python = match_finding._searched_in_python
-    monkeypatch.setattr(match_finding, "_searched_in_python", lambda *given: asked.append(1) or in_python(*given))
+
+    def noted(*given: Any) -> Any:
+        asked.append(given)
+        return in_python(*given)
+
+    monkeypatch.setattr(match_finding, "_searched_in_python", noted)
     large = [2**62, -(2**62), 5, 7] * 6
     assert both(rows(24, f=large), "A AS true, B AS sum(B.f) > 0, C AS f < 6")
     assert both(rows(24, v=[math.nan, 1.0, 2.0, 3.0] * 6), "A AS true, B AS max(B.v) > 0, C AS v < 6")
