@@ -146,7 +146,12 @@ def test_run_into_parquet(folder):
     assert pa.parquet.read_table("matches.parquet").to_pylist() == JSON
 
 
-@pytest.mark.parametrize("name", ["matches.jsonl", "matches.ndjson", "matches.json"])
+def test_run_into_json(folder):
+    assert command("run", "good.sql", "-i", "events.parquet", "-o", "matches.json")[0] == 0
+    assert json.loads((folder / "matches.json").read_text()) == JSON
+
+
+@pytest.mark.parametrize("name", ["matches.jsonl", "matches.ndjson"])
 def test_run_into_json_lines(folder, name):
     assert command("run", "good.sql", "-i", "events.parquet", "-o", name)[0] == 0
     assert [json.loads(line) for line in (folder / name).read_text().splitlines()] == JSON

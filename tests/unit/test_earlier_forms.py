@@ -81,14 +81,6 @@ def test_the_earlier_form_has_the_same_matches_and_is_not_judged(condition: str,
                 "the two differ for NaN, and where arithmetic rounds or overflows",
             ],
         ),
-        (
-            "(A AS x ; B AS y FILTER x.v > 1 OR y.v > 2)+ WITHIN 9 EVENTS",
-            [
-                "interpreted   for each open partial match: x.v > 1 OR y.v > 2",
-                "because it is no comparison with one event on each side",
-                "write (p FILTER x.v > 1) OR (p FILTER y.v > 2): it is checked when the second event comes",
-            ],
-        ),
         ("A AS x ; B AS y ; C AS z FILTER x.v + y.v < z.v", ["because it is about 3 events"]),
         (
             "(A AS x)+ ; B FILTER count(x) > 3",

@@ -10,7 +10,8 @@ from hatchling.metadata.core import CoreMetadata, ProjectMetadata
 from hatchling.plugin.manager import PluginManager
 
 ROOT = Path(__file__).parents[2]
-LINK = re.compile(r"\[[^\]]+\]\(([^)]+)\)")
+LINK = re.compile(r"(?<!!)\[[^\]]+\]\(([^)#]+)[^)]*\)")
+PICTURE = re.compile(r"!\[[^\]]*\]\([^)]+\)")
 
 
 @pytest.fixture(scope="module")
@@ -27,6 +28,14 @@ def test_the_description_has_no_link_to_a_file(described: CoreMetadata) -> None:
     assert "docs/tutorial.md" in files
     assert [target for target in LINK.findall(described.readme) if not target.startswith("https://")] == []
     assert [target for target in files if f"`{target}`" not in described.readme] == []
+
+
+def test_the_description_has_no_picture(described: CoreMetadata) -> None:
+    """They are files of the repository too."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    pictures = PICTURE.findall(readme)
+    assert pictures
+    assert [p for p in pictures if re.sub(r"^!\[|\].*$", "", p) in described.readme] == []
 
 
 def test_the_examples_are_in_the_description_as_they_are_tested(described: CoreMetadata) -> None:

@@ -46,6 +46,8 @@ def canonical_text(plan: Plan) -> str:
             "absence": None if plan.absence is None else _absence(plan.absence),
             **({"alternatives": [canonical_text(p) for p in plan.alternatives]} if plan.alternatives else {}),
             **({} if plan.closing is None else {"closing": _closing(plan.closing)}),
+            **({"compares": "all"} if plan.compares_all else {}),
+            **({} if plan.lanes is None else {"lanes": list(map(str, plan.lanes.parts))}),
             **({} if plan.spans is None else {"folded": [f.text for f in plan.spans.folded], "of": plan.spans.count}),
         }
     )

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from ensue.data.budget import Budget
 from ensue.data.complex_events import ComplexEvents
 from ensue.data.events import integers, numbers
+from ensue.engines.item_lookback import ItemLookBack
 from ensue.language import ast
 from ensue.language.printer import print_pattern
 from ensue.logic.extents import length_of_time
@@ -125,7 +126,8 @@ class _Words:
         checked = self.asked.checked(self.found.pattern, part.left, part.right)
         if checked is None:
             return None
-        matches = Matches(checked, self.asked.stream, self.more, Budget())
+        look_back = ItemLookBack(checked)
+        matches = Matches(look_back.checked, look_back.extended(self.asked.stream), self.more, Budget())
         return [matches.values_of(str(k)) for k in (0, 1)]
 
     def _condition(self, place: int) -> str:

@@ -194,6 +194,8 @@ def _unfiltered(p: ast.Pattern) -> ast.Pattern:
 def _event_of(p: ast.Pattern) -> ast.Pattern:
     """The pattern of the one event of a step, with no condition; of a group, the group."""
     match p:
+        case ast.SpanOf() if any(ast.find(p, ast.Until)):
+            return p  # UNTIL closes windows, and nothing else
         case ast.Filter() | ast.Within() | ast.Iteration() | ast.Optional():
             return _event_of(p.body)
         case ast.NotAfter() | ast.NotBefore() | ast.Unless() | ast.After() | ast.Select() | ast.SpanOf():

@@ -128,7 +128,7 @@ MESSAGES: dict[str, tuple[str, dict[str, Any], str]] = {
         "$d, which is '5 min', cannot stand here: expected a number or '['\n"
         "a time is a timedelta in params, or a number with its unit here: WITHIN $d min",
     ),
-    "a list": ("abs($l) > 1", {"l": [1]}, "$l, which is a list, cannot stand here: expected an expression or ')'"),
+    "a list": ("abs($l) > 1", {"l": [1]}, "$l, which is a list, cannot stand here: expected an expression, ')' or '*'"),
     "no list": (
         "x.v IN $l",
         {"l": []},

@@ -20,10 +20,13 @@ from ensue.data.schema import Kind, Schema
 from ensue.errors import EngineError
 from ensue.language import ast
 from ensue.language.parser import parse_expression
+from ensue.logic.aggregation import Fold, Over, Part
 from ensue.logic.check import check
 from ensue.logic.window import Window
 from ensue.plan import Absence, Plan
 from ensue.plan.choice import Choice, choose
+from ensue.plan.closing import Closing
+from ensue.plan.lanes import FoldedPart, LanePlan
 from ensue.plan.spans import Folded, Spans
 from ensue.results.running_query import RunningQuery
 
@@ -157,6 +160,10 @@ CHANGES: dict[str, Any] = {
     "chooses_judged": ast.Selector.MAX,
     "absence": Absence((frozenset({(TypeIs("D"), True)}),), _HOUR),
     "as_built": lambda plan: plan.automaton,
+    "compares_all": True,
+    "closing": Closing(None, True, True),
+    "alternatives": lambda plan: (plan,),
+    "lanes": lambda plan: LanePlan((FoldedPart(Part(Fold.COUNT, Over.MATCHES)),)),
     "spans": Spans("x", (Folded("count(x)", "count", None, Kind.INTEGER),)),
 }
 
@@ -171,8 +178,9 @@ def test_every_field_belongs_to_it(name: str) -> None:
 
 
 def test_no_field_is_forgotten() -> None:
-    # What is a bound of its own has decided which automaton it is, and decides nothing more.
-    assert {f.name for f in fields(Plan)} == {*CHANGES, "own_window"}
+    # What is a bound of its own has decided which automaton it is, and decides nothing more; nor does what an automaton
+    # was made of.
+    assert {f.name for f in fields(Plan)} == {*CHANGES, "own_window", "whole_checks"}
 
 
 def test_a_state_of_another_automaton_for_the_same_query_is_refused() -> None:
