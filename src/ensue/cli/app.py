@@ -182,6 +182,10 @@ def run_command(
     format: Annotated[
         OutputFormat | None, typer.Option(help="The output's format; by default, the ending of its name.")
     ] = None,
+    sample: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="So many of the matches, drawn at random from all.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="With --sample: the same seed gives the same matches.")] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as the input grows, until Ctrl-C.")] = False,
     delay: Annotated[
         str | None, typer.Option(help="With --follow: how late events come at most, such as '10 s'.")
@@ -190,11 +194,13 @@ def run_command(
     """Runs a query over events and writes its matches; without --output, shows a short table."""
     if follow:
         _check_follow(output, engine, no_time=no_time)
+        _check_sample(sample, seed, "--follow")
         reading: dict[str, Any] = {"time": time, "type": type, "unit": unit, "tiebreak": tiebreak, "memory": memory}
         _follow(_read_query(file, param), input, reading, delay, format or OutputFormat.jsonl)
         return
     if delay is not None:
         raise typer.BadParameter("--delay says how late events come: it needs --follow")
+    _check_sample(sample, seed, engine)
     _check_standard_input(file, input)
     _check_master(master, engine)
     if output not in (None, "-") and Path(str(output)).resolve() in (Path(file).resolve(), Path(input).resolve()):
@@ -213,7 +219,8 @@ def run_command(
     events = _read_events(input)
     with _progress(events.num_rows) as report:
         reading = {"time": when, "type": type, "unit": unit, "tiebreak": tiebreak}
-        found = made.run(events, **reading, engine=engine, memory=memory, progress=report, closed=closed)
+        how: Any = {**reading, "engine": engine, "memory": memory, "progress": report, "closed": closed}
+        found = made.run(events, **how) if sample is None else made.sample(events, sample, seed=seed, **how)
     _write(found, output, wanted)
 
 
@@ -290,6 +297,13 @@ def prepare_command() -> None:
     typer.echo(f"{seconds:5.1f} s of processor time in all; {f'kept in {kept}' if kept else 'kept nowhere'}")
     if kept is None:
         raise EngineError("no folder for compiled kernels can be written to", "NUMBA_CACHE_DIR names another")
+
+
+def _check_sample(sample: int | None, seed: int | None, engine: str) -> None:
+    if sample is None and seed is not None:
+        raise typer.BadParameter("--seed says which sample is drawn: it needs --sample")
+    if sample is not None and engine in ("spark", "--follow"):
+        raise typer.BadParameter(f"--sample draws from events in a file, not with {engine}")
 
 
 def _check_follow(output: str | None, engine: str, *, no_time: bool) -> None:
