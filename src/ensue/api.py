@@ -367,7 +367,9 @@ class Query:
         hint = "sample SELECT * with the same pattern"
         refuse_aggregation(self.ast, self.text, "sample draws some of the matches, and AGGREGATE takes all", hint)
         if is_spark(events):
-            raise DataError("sample takes events in memory or in files: give a part, such as df.limit(100_000).toPandas()")
+            raise DataError(
+                "sample takes events in memory or in files: give a part, such as df.limit(100_000).toPandas()"
+            )
         _check_draw(n, seed)
         _check_local(engine, events, {})
         reading: Any = {"time": time, "type": type, "unit": unit, "tiebreak": tiebreak}

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from ensue.columns.group_totals import Sums
 from ensue.data.budget import Large
-from ensue.data.complex_events import ComplexEvents, Positions, concatenated
+from ensue.data.complex_events import ComplexEvents, Positions
 from ensue.engines.whole_tables import Work, evaluate_table
 from ensue.logic.aggregation import COUNT
 from ensue.plan.choice import Choice
@@ -39,8 +39,9 @@ def sampled(work: Work, wanted: int, chance: Random, listed: Callable[[], Comple
             work.budget.check(Large.MATCHES, _BYTES_A_DRAW * wanted, wanted)
             return _found_by_number(work, ends, wanted, chance)
     found = listed()
-    places = sorted(itertools.islice(draws(chance, len(found)), wanted))
-    return found.in_order(np.array(places, dtype=np.int64)) if len(places) < len(found) else found
+    if len(found) <= wanted:
+        return found
+    return found.in_order(np.array(sorted(itertools.islice(draws(chance, len(found)), wanted)), dtype=np.int64))
 
 
 def draws(chance: Random, total: int) -> Iterator[int]:
