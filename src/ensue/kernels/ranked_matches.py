@@ -12,10 +12,11 @@ from ensue.data.complex_events import ComplexEvents, Piece
 from ensue.data.events import EventStream
 from ensue.kernels import stepping
 from ensue.kernels.arena import MARK_BITS, MARK_MASK, NOTHING, STAMP, Arena
+from ensue.kernels.batch_reader import Reader
 from ensue.kernels.counting import TOTALS, Counts
 from ensue.kernels.delivery import Delivery
+from ensue.kernels.evaluator import Evaluator
 from ensue.kernels.path_counts import LIMB_BITS, count_paths, find_path, find_reached
-from ensue.kernels.runner import Evaluator, Reader
 from ensue.kernels.stepping import CONSUME_NONE, CURSOR, Batch
 from ensue.plan import Plan
 
