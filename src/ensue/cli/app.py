@@ -92,6 +92,13 @@ Master = Annotated[
     str | None, typer.Option(help="Where Spark runs, local[*] by default: all cores of this machine.", metavar="URL")
 ]
 
+Format = Annotated[OutputFormat | None, typer.Option(help="The output's format; by default, the ending of its name.")]
+Sample = Annotated[
+    int | None, typer.Option(min=0, metavar="N", help="So many of the matches, drawn at random from all.")
+]
+Seed = Annotated[int | None, typer.Option(help="With --sample: the same seed gives the same matches.")]
+Delay = Annotated[str | None, typer.Option(help="With --follow: how late events come at most, such as '10 s'.")]
+
 
 def _version(asked: bool) -> None:
     if asked:
@@ -179,17 +186,11 @@ def run_command(
     memory: Memory = None,
     closed: Annotated[bool, typer.Option("--closed", help="Nothing follows the events: tell what waits too.")] = False,
     master: Master = None,
-    format: Annotated[
-        OutputFormat | None, typer.Option(help="The output's format; by default, the ending of its name.")
-    ] = None,
-    sample: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="So many of the matches, drawn at random from all.")
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="With --sample: the same seed gives the same matches.")] = None,
+    format: Format = None,
+    sample: Sample = None,
+    seed: Seed = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as the input grows, until Ctrl-C.")] = False,
-    delay: Annotated[
-        str | None, typer.Option(help="With --follow: how late events come at most, such as '10 s'.")
-    ] = None,
+    delay: Delay = None,
 ) -> None:
     """Runs a query over events and writes its matches; without --output, shows a short table."""
     if follow:
