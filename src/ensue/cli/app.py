@@ -92,6 +92,7 @@ Master = Annotated[
     str | None, typer.Option(help="Where Spark runs, local[*] by default: all cores of this machine.", metavar="URL")
 ]
 
+Engine = Annotated[str, typer.Option(help="The engine that evaluates the query: auto, automaton, reference, or spark.")]
 Format = Annotated[OutputFormat | None, typer.Option(help="The output's format; by default, the ending of its name.")]
 Sample = Annotated[
     int | None, typer.Option(min=0, metavar="N", help="So many of the matches, drawn at random from all.")
@@ -180,9 +181,7 @@ def run_command(
     unit: Unit = None,
     tiebreak: Tiebreak = None,
     param: Params = None,
-    engine: Annotated[
-        str, typer.Option(help="The engine that evaluates the query: auto, automaton, reference, or spark.")
-    ] = "auto",
+    engine: Engine = "auto",
     memory: Memory = None,
     closed: Annotated[bool, typer.Option("--closed", help="Nothing follows the events: tell what waits too.")] = False,
     master: Master = None,
@@ -193,15 +192,14 @@ def run_command(
     delay: Delay = None,
 ) -> None:
     """Runs a query over events and writes its matches; without --output, shows a short table."""
+    _check_sample(sample, seed, "--follow" if follow else engine)
     if follow:
         _check_follow(output, engine, no_time=no_time)
-        _check_sample(sample, seed, "--follow")
         reading: dict[str, Any] = {"time": time, "type": type, "unit": unit, "tiebreak": tiebreak, "memory": memory}
         _follow(_read_query(file, param), input, reading, delay, format or OutputFormat.jsonl)
         return
     if delay is not None:
         raise typer.BadParameter("--delay says how late events come: it needs --follow")
-    _check_sample(sample, seed, engine)
     _check_standard_input(file, input)
     _check_master(master, engine)
     if output not in (None, "-") and Path(str(output)).resolve() in (Path(file).resolve(), Path(input).resolve()):
