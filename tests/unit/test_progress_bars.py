@@ -31,6 +31,7 @@ def seen(screen, what, seconds=20.0):
 
 def test_a_bar_that_is_told(screen):
     with counting("matching") as told:
+        assert told is not None
         told(2, 5)
         assert seen(screen, "matching")
         assert seen(screen, "2/5")
@@ -68,6 +69,7 @@ def test_it_goes_with_an_error(screen):
 def test_what_is_short_needs_none(screen, monkeypatch):
     monkeypatch.setattr(progress_bars, "PATIENCE", 1000.0)
     with counting("matching") as told:
+        assert told is not None
         told(1, 2)
     assert screen.getvalue() == ""
 
