@@ -96,7 +96,7 @@ def _found_by_number(work: Work, ends: _Ends, wanted: int, chance: Random) -> Co
     from ensue.kernels.ranked_matches import ranked_matches  # numba is loaded where it is used
 
     assert work.choice.plan is not None
-    plan = work.choice.plan
+    plan = replace(work.choice.plan, lanes=None)
     parts = work.collected()
     numbers = draws(chance, ends.total)
     missing = wanted
