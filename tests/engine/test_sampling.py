@@ -88,7 +88,7 @@ def _by_rank(query: ensue.Query, table: pa.Table, rng: Random, told: object) -> 
     return "by rank, stored" if plan.automaton.registers else "by rank"
 
 
-@pytest.mark.parametrize("seeds", shares(60, each=60))
+@pytest.mark.parametrize("seeds", shares(40, each=40))
 def test_random_queries(seeds: range) -> None:
     became = Counter(map(compare, seeds))
     assert became["by rank"] > most(seeds, 0.1), became

@@ -122,7 +122,7 @@ def _fold(arena: Arena, window: Window, folds: Folds, node: int) -> None:
 @inlined
 def _row(folds: Folds, node: int, position: int) -> int:
     """The row of a node's event in the weights; any where nothing is weighed."""
-    row = folds.row[at(node)]
+    row: int = folds.row[at(node)]
     if row == NOTHING and len(folds.position) > 0:
         row, behind = 0, len(folds.position)
         while behind - row > 1:
