@@ -259,6 +259,29 @@ class Query:
             return run(self.ast, self.text, events, mode=Mode.UNION, **call.on_spark())
         return pipeline.detect(self.ast, self.text, events, call.over_table(events), reading=call.reading)
 
+    def sample(self, events: Any, n: int, *, seed: int | None = None, **options: Unpack[Options]) -> Matches:
+        """Returns `n` different matches, drawn at random every set of `n` equally likely; all if they are fewer.
+
+        There may be exponentially many matches: where `AGGREGATE` would count them while events come, only those that
+        are drawn are written out. Otherwise all are, and then they must fit in memory. The matches are in the order of
+        `run`, whose arguments it takes, for events in memory or in files. The same `seed` gives the same matches.
+
+        >>> events = [{"time": k, "type": "A"} for k in range(60)]
+        >>> len(query("SELECT * FROM S WHERE A+").sample(events, 3, seed=1, unit="s"))
+        3
+        """
+        check_known(options, "sample", Options)
+        hint = "sample SELECT * with the same pattern"
+        refuse_aggregation(self.ast, self.text, "sample draws some of the matches, and AGGREGATE takes all", hint)
+        if is_spark(events):
+            raise DataError(
+                "sample takes events in memory or in files: give a part, such as df.limit(100_000).toPandas()"
+            )
+        _check_draw(n, seed)
+        call = Call.of(options)
+        how = call.over_table(events)
+        return pipeline.sample(self.ast, self.text, events, pipeline.Draw(n, seed), how, reading=call.reading)
+
     def why(self, events: Any, **options: Unpack[Options]) -> Why:
         """Returns why the query matches no more of the events than it does. It takes the arguments of `run`.
 
@@ -362,6 +385,15 @@ class Query:
 
         frames: Any = events
         return late_events(self.ast, self.text, frames, time=time, type=type, unit=unit, tiebreak=tiebreak)
+
+
+def _check_draw(n: int, seed: int | None) -> None:
+    if not isinstance(n, int) or isinstance(n, bool):
+        raise TypeError(f"n: how many matches are drawn, a whole number, not {n!r}")
+    if n < 0:
+        raise ValueError(f"n: how many matches are drawn, 0 or more, not {n}")
+    if not isinstance(seed, int | None) or isinstance(seed, bool):
+        raise TypeError(f"seed: a whole number, or None for another sample each time, not {seed!r}")
 
 
 def query(text: str | bytes | Select, *, params: Mapping[str, Any] | None = None, **own: Own | Draft) -> Query:
