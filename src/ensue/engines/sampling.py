@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ensue.columns.group_totals import Sums
+from ensue.columns.group_totals import EXACT, Sums
 from ensue.data.budget import Large
 from ensue.data.complex_events import ComplexEvents, Positions
 from ensue.engines.whole_tables import Work, evaluate_table
@@ -103,6 +103,7 @@ def _found_by_number(work: Work, ends: _Ends, wanted: int, chance: Random) -> Co
     while missing and (drawn := list(itertools.islice(numbers, missing))):
         part = ranked_matches(plan, work.stream, ends.ranks(drawn), work.step, work.budget)
         parts.add(part)
+        assert len(part) == len(drawn) or ends.total >= EXACT, "a number is that of a match"
         missing -= len(part)
     found = parts.concatenated(plan.final_marks)
     return found.in_order(np.argsort(found.end, kind="stable"))

@@ -13,7 +13,7 @@ from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
 from functools import cache
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from ensue.errors import Span
 from ensue.language.own import Own
@@ -615,9 +615,12 @@ class Query(Node):
 N = TypeVar("N", bound=Node)
 
 
-@cache
-def _fields(kind: type[Node]) -> tuple[str, ...]:
+def _names_of_fields(kind: type[Node]) -> tuple[str, ...]:
     return tuple(f.name for f in dataclasses.fields(kind))
+
+
+#: The same, remembered. (To a type checker, a class whose instances have a hash of their own seems to have none.)
+_fields = cast("Callable[[type[Node]], tuple[str, ...]]", cache(_names_of_fields))
 
 
 def children(node: Node) -> Iterator[Node]:

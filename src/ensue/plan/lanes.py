@@ -73,6 +73,8 @@ class LanePlan:
     parts: tuple[FoldedPart, ...]
     #: Why the nodes that the matches of an end share are visited at each end; empty where an event takes constant time.
     walked: str = ""
+    #: Numbers are known modulo this, a prime below 2^31; 0 stands for 2^64.
+    modulus: int = 0
 
     @property
     def sums(self) -> tuple[SumLane, ...]:
