@@ -115,7 +115,7 @@ def _event(t: Transition) -> ast.Pattern:
     event: ast.Pattern = ast.Type(types[0]) if types else ast.Any()
     for p, holds in sorted(t.guard, key=str):
         if isinstance(p, Test):
-            event = ast.Satisfying(event, p.expression if holds else _not_true(p.expression))
+            event = ast.Satisfying(event, p.expression if holds else not_true(p.expression))
         elif not isinstance(p, TypeIs):
             raise EngineError(f"there is no formula of single events: {p}")
     excluded = sorted(p.name for p, holds in t.guard if isinstance(p, TypeIs) and not holds)
@@ -128,6 +128,6 @@ def _event(t: Transition) -> ast.Pattern:
     return ast.Project(tuple(sorted(t.marks)), event) if unmarked else event
 
 
-def _not_true(e: ast.Expression) -> ast.Expression:
+def not_true(e: ast.Expression) -> ast.Expression:
     """FALSE or NULL."""
     return ast.Binary("OR", ast.Unary("NOT", e), ast.IsNull(e, negated=False))
