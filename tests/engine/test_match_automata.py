@@ -146,7 +146,7 @@ def test_automata_that_are_drawn_are_part_of_it():
 
 def test_it_is_given_to_a_query_as_any_automaton():
     one = MatchAutomaton.of("A AS x ; B AS y FILTER x.v = y.v", schema=SCHEMA).repeated()
-    text = "SELECT NEXT x.v FROM S WHERE (MATCHES one) ; C PARTITION BY v WITHIN 5 s"
+    text = "SELECT NEXT first(x.v) AS least FROM S WHERE (MATCHES one) ; C PARTITION BY v WITHIN 5 s"
     plain = text.replace("MATCHES one", "(A AS x ; B AS y FILTER x.v = y.v):+")
     events = table(Random(3), 400)
     rows = ensue.query(text, one=pickle.loads(pickle.dumps(one))).run(events, unit="s").to_arrow()

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 
 from ensue.automata.build.limits import Unsupported
 from ensue.automata.model import Automaton, Builder, Label
-from ensue.automata.predicates import Guard, Test, TypeIs
+from ensue.automata.predicates import Guard, Literal, Test, TypeIs
 from ensue.automata.registers import Action, Check, Holds, Since, Store, fresh
 from ensue.language import ast
 from ensue.logic.classify import conjuncts_of
@@ -94,8 +94,9 @@ def _made(
         assert isinstance(value, Written)
         actions.add(Store(register[name], _as_field(value.expression, own.fields[name].type)))
     actions |= {Store(register[clock]) for clock in arc.resets}
-    guard = frozenset({*((Test(e), True) for e in tests), *((TypeIs(name), wanted) for name, wanted in arc.types)})
-    return guard, Label(arc.marks, frozenset(actions))
+    guard: set[Literal] = {(Test(e), True) for e in tests}
+    guard |= {(TypeIs(name), wanted) for name, wanted in arc.types}
+    return frozenset(guard), Label(arc.marks, frozenset(actions))
 
 
 def _with_first_values(own: OwnAutomaton, e: ast.Expression, written: frozenset[str]) -> ast.Expression:
