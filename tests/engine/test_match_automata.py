@@ -161,7 +161,7 @@ def test_it_is_given_to_a_query_as_any_automaton():
         (lambda: MatchAutomaton.of("A ; NOT B WITHIN 1 s"), "is not part of an automaton"),
         (lambda: MatchAutomaton.of("A PARTITION BY k"), "a pattern alone"),
         (lambda: ~MatchAutomaton.of(WITH_MEMORY[0], schema=SCHEMA), "not closed under complement"),
-        (lambda: MatchAutomaton.of("A ; B ;[<= 1 s] A").determinised(), "not synchronous"),
+        (lambda: MatchAutomaton.of("PROJECT A (A ; B ;[<= 1 s] A)").determinised(), "not synchronous"),
         (lambda: ~MatchAutomaton.of("A AS t ; B AS u ; C AS w ; D AS x ; E AS y"), "10 variables have too many"),
         (lambda: MatchAutomaton.of(counting()), "computes with the register"),
     ],
