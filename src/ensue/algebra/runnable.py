@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
 
-from ensue.algebra.formula_of_automaton import not_true
+from ensue.algebra.ways import not_true
 from ensue.automata.model import MAX_TRANSITIONS, Automaton, Transition
 from ensue.automata.predicates import Test, TypeIs
 from ensue.automata.registers import Check, Clear, Condition, Holds, Since, Store, conditions_of, writes_of
