@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
-from functools import cache
 from typing import TypeVar
 
 from ensue.errors import Span
@@ -615,9 +614,13 @@ class Query(Node):
 N = TypeVar("N", bound=Node)
 
 
-@cache
+_FIELDS: dict[type[Node], tuple[str, ...]] = {}
+
+
 def _fields(kind: type[Node]) -> tuple[str, ...]:
-    return tuple(f.name for f in dataclasses.fields(kind))
+    if kind not in _FIELDS:
+        _FIELDS[kind] = tuple(f.name for f in dataclasses.fields(kind))
+    return _FIELDS[kind]
 
 
 def children(node: Node) -> Iterator[Node]:
