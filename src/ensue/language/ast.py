@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
-from functools import cache
-from typing import TypeVar, cast
+from typing import TypeVar
 
 from ensue.errors import Span
 from ensue.language.own import Own
@@ -615,12 +614,13 @@ class Query(Node):
 N = TypeVar("N", bound=Node)
 
 
-def _names_of_fields(kind: type[Node]) -> tuple[str, ...]:
-    return tuple(f.name for f in dataclasses.fields(kind))
+_FIELDS: dict[type[Node], tuple[str, ...]] = {}
 
 
-#: The same, remembered. (To a type checker, a class whose instances have a hash of their own seems to have none.)
-_fields = cast("Callable[[type[Node]], tuple[str, ...]]", cache(_names_of_fields))
+def _fields(kind: type[Node]) -> tuple[str, ...]:
+    if kind not in _FIELDS:
+        _FIELDS[kind] = tuple(f.name for f in dataclasses.fields(kind))
+    return _FIELDS[kind]
 
 
 def children(node: Node) -> Iterator[Node]:
