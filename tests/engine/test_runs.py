@@ -107,7 +107,7 @@ def test_live_queries_add_up_after_every_step(seeds: range) -> None:
     assert done.count("compared") > amounts.most(seeds, 0.3)
 
 
-@pytest.mark.parametrize("seeds", amounts.shares(100, each=50))
+@pytest.mark.parametrize("seeds", amounts.shares(40, each=20))
 def test_live_queries_that_stop_early_add_up_after_every_step(seeds: range, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(revision, "_BYTES_AN_EVENT", 1 << 40)
     alike = []
@@ -146,7 +146,9 @@ def test_what_is_evaluated_again_ends_where_all_is_as_before(keys: str, monkeypa
     live.push(events)
     live.push([*late, {"time": 2_001, "type": "A", "k": "1", "v": 0}])
     assert 0 < live.metrics["replayed"] < 100
-    assert rows(live.answer()) == rows(query.run([*events, *late, {**late[0], "time": 2_001, "v": 0}], unit="s"))
+    everything = sorted([*events, *late, {**late[0], "time": 2_001, "v": 0}], key=lambda e: int(str(e["time"])))
+    answered = [{name: value for name, value in row.items() if name != "match"} for row in live.answer()]
+    assert sorted(map(str, answered)) == rows(query.run(everything, unit="s"))
 
 
 def test_many_runs_many_marks_and_many_keys_need_more_room_than_there_is_at_first() -> None:

@@ -218,7 +218,8 @@ class Revision:
         found: list[Matches] = []
         if until > seen and unsettled.events is not None:
             found += self._running.matches(unsettled.events.slice(seen, until - seen))
-        if unsettled.watermark > (int(unsettled.times[until - 1]) if until else NO_TIME):
+        last = int(unsettled.times[until - 1]) if until else NO_TIME
+        if last < unsettled.watermark and unsettled.up_to(unsettled.watermark) <= until:
             due = self._running.matches_due(unsettled.watermark)
             found += [] if due is None else [due]
         found = [m for m in found if len(m)]
