@@ -27,6 +27,9 @@ from ensue.data.envelope import Parts
 from ensue.results.matches import Matches
 from ensue.results.running_query import RunningQuery
 
+#: The evaluation stops early where so many times the events of pieces with a change lie behind the first one.
+_CLEAN_FOR_DIRTY = 4
+
 Mask = npt.NDArray[np.bool_]
 
 #: A state is kept to go back to after so many events, or a part of all that may change, and not sooner than an event
@@ -103,24 +106,27 @@ class Revision:
         if changed is None or first >= self._seen:
             return MatchChanges([], self._go_on(unsettled, until))
         if self._running.comparable:
-            old, new = self._replay_changes(unsettled, changed)
-        else:
-            last = max(i for i, p in enumerate(self._points) if p.events <= first)
-            old, new = [m for p in self._points[last:] for m in p.found], []
-            self._go_back(last)
-            self.replayed += until - self._points[last].events
-        return MatchChanges(*difference(old, [*new, *self._go_on(unsettled, until)]))
+            borders = np.array([*(p.events for p in self._points), self._seen])
+            if _mostly_clean(borders, changed.between(borders)):
+                old, new = self._replay_changes(unsettled, *self._moved(unsettled, changed, borders))
+                return MatchChanges(*difference(old, [*new, *self._go_on(unsettled, until)]))
+        last = max(i for i, p in enumerate(self._points) if p.events <= first)
+        old = [m for p in self._points[last:] for m in p.found]
+        self._go_back(last)
+        self.replayed += until - self._points[last].events
+        return MatchChanges(*difference(old, self._go_on(unsettled, until)))
 
     def forget(self) -> None:
         """After a step that failed: what has been told is found again from the oldest point."""
         self._seen = None
 
-    def _replay_changes(self, unsettled: Unsettled, changed: ChangedPlaces) -> tuple[list[Matches], list[Matches]]:
+    def _replay_changes(
+        self, unsettled: Unsettled, points: list[_Point], dirty: Mask
+    ) -> tuple[list[Matches], list[Matches]]:
         """Evaluates again what was seen, from each change up to where all goes on as before.
 
         Gives what had been found there, and what is found now.
         """
-        points, dirty = self._moved(unsettled, changed)
         old: list[Matches] = []
         new: list[Matches] = []
         alike, at = 0, _next(dirty, 0)
@@ -137,11 +143,11 @@ class Revision:
             del self._points[-1]  # so few events are sooner evaluated than a state is kept
         return old, new
 
-    def _moved(self, unsettled: Unsettled, changed: ChangedPlaces) -> tuple[list[_Point], Mask]:
+    def _moved(
+        self, unsettled: Unsettled, changed: ChangedPlaces, borders: npt.NDArray[np.int64]
+    ) -> tuple[list[_Point], Mask]:
         """The points and the tip at their places now, and whether something has changed from each to the next."""
-        assert self._seen is not None
-        points = [*self._points, _Point(self._seen, self._running.parts())]
-        borders = np.array([p.events for p in points])
+        points = [*self._points, _Point(int(borders[-1]), self._running.parts())]
         places, dirty = changed.moved(borders), np.append(changed.between(borders), False)
         moved = [replace(p, events=int(place)) for p, place in zip(points, places, strict=True)]
         if not self._running.by_time:
@@ -280,6 +286,13 @@ class Revision:
         """Begins with this state, over events of which nothing has been told yet, whatever others have been told."""
         self.load(state)
         self._go_back(0)
+
+
+def _mostly_clean(borders: npt.NDArray[np.int64], dirty: Mask) -> bool:
+    """Whether few of the pieces behind the first change have changed: to compare states takes time, too."""
+    first = _next(dirty, 0)
+    events = np.diff(borders[first:])
+    return bool(_CLEAN_FOR_DIRTY * events[dirty[first:]].sum() < events.sum())
 
 
 def _next(dirty: Mask, point: int) -> int:
