@@ -10,7 +10,7 @@ from bench.workloads import Workload
 from ensue.data.complex_events import ComplexEvents
 from ensue.data.events import EventStream, read_events
 from ensue.engines.whole_tables import evaluate_table
-from ensue.kernels.runner import Reader
+from ensue.kernels.batch_reader import Reader
 from ensue.language.parser import parse_query
 from ensue.logic.check import check
 from ensue.plan import Plan

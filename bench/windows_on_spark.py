@@ -18,8 +18,9 @@ from pyspark.sql import functions as F
 
 import ensue
 from bench.report import section
-from bench.spark import Told, consumed, in_turn, record, row, steady
 from bench.spark_data import events_of
+from bench.spark_measure import consumed, in_turn, row
+from bench.spark_streams import Told, record, steady
 from ensue.spark import local_session
 
 

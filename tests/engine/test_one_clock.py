@@ -16,7 +16,7 @@ import ensue
 from ensue.data.events import EventStream, read_events
 from ensue.engines import reference
 from ensue.engines.finishing import finished
-from ensue.kernels import runner as running
+from ensue.kernels import evaluator
 from ensue.kernels.arena import USED
 from ensue.kernels.runner import Runner
 from ensue.language.parser import parse_query
@@ -161,7 +161,7 @@ def test_a_limit_takes_some_of_each_end() -> None:
 def test_an_event_makes_as_few_nodes_late_as_early(pattern: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many partial matches are open: here all that were begun."""
     n = 4_000
-    monkeypatch.setattr(running, "FIRST_NODES", 1 << 18)
+    monkeypatch.setattr(evaluator, "FIRST_NODES", 1 << 18)
     table = pa.table({"time": np.arange(n) // 8, "type": Random(0).choices("AB", k=n)})
     _, plan, stream = prepared(f"SELECT * FROM S WHERE {pattern}", table)
     assert plan.on_one_clock

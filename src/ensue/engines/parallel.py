@@ -19,8 +19,10 @@ from ensue.data.budget import Large
 from ensue.data.complex_events import ComplexEvents, concatenated
 from ensue.data.events import EventStream
 from ensue.engines.collected import Collected
+from ensue.kernels.batch_reader import Reader
 from ensue.kernels.delivery import delivery_of
-from ensue.kernels.runner import Evaluator, Reader, evaluator_of
+from ensue.kernels.evaluator import Evaluator
+from ensue.kernels.runner import evaluator_of
 from ensue.kernels.stepping import Batch
 from ensue.language import ast
 from ensue.plan import Plan

@@ -11,8 +11,8 @@ from ensue.kernels.clock_enumeration import ClockStack
 from ensue.kernels.clock_lists import NO_CHECK, STOPPED, collect
 from ensue.kernels.clock_programs import ClockPrograms
 from ensue.kernels.counting import Counts
+from ensue.kernels.evaluator import FIRST_NODES, Evaluator
 from ensue.kernels.register_columns import longest_ticks
-from ensue.kernels.runner import FIRST_NODES, Evaluator
 from ensue.kernels.stepping import Batch, State
 
 

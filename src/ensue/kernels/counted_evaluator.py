@@ -10,7 +10,7 @@ import numpy as np
 from ensue.data.complex_events import ComplexEvents, Piece
 from ensue.kernels.arena import NOTHING
 from ensue.kernels.counted_windows import BEGINS, BEHIND, FOLLOWS, find_counted, open_begins
-from ensue.kernels.runner import Evaluator, Positions
+from ensue.kernels.evaluator import Evaluator, Positions
 from ensue.kernels.stepping import Batch
 
 

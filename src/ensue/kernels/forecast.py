@@ -34,7 +34,7 @@ from ensue.kernels.stepping import Batch, Partitions
 Totals = npt.NDArray[np.float64]
 
 if TYPE_CHECKING:
-    from ensue.kernels.runner import Evaluator
+    from ensue.kernels.evaluator import Evaluator
 
 #: It looks ahead when this many bytes were written in a batch, and again each time when four times as many were. After
 #: it has found that all is well, it waits for four times as many in the next batch, up to this number.

@@ -12,9 +12,9 @@ from ensue.data.budget import Large
 from ensue.data.complex_events import ComplexEvents
 from ensue.data.envelope import Parts
 from ensue.kernels import stepping, two_stacks
+from ensue.kernels.evaluator import Evaluator, Positions
 from ensue.kernels.lane_columns import PartColumns, lanes_for
 from ensue.kernels.lane_values import Cells, Weights
-from ensue.kernels.runner import Evaluator, Positions
 from ensue.kernels.stepping import Batch
 from ensue.kernels.two_stacks import (
     AGAIN,
