@@ -110,7 +110,7 @@ def test_live_queries_add_up_after_every_step(seeds: range) -> None:
 @pytest.mark.parametrize("seeds", amounts.shares(40, each=20))
 def test_live_queries_that_stop_early_add_up_after_every_step(seeds: range, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(revision, "_BYTES_AN_EVENT", 1 << 40)
-    alike = []
+    alike: list[bool] = []
     for seed in seeds:
         monkeypatch.setattr(revision, "_FEWEST_BETWEEN", 1 + seed % 3)
         with monkeypatch.context() as patched:
@@ -140,13 +140,16 @@ def test_what_is_evaluated_again_ends_where_all_is_as_before(keys: str, monkeypa
     made.arc("down", "back", "v > PREV(v) AND n > 1")
     query = ensue.query(f"SELECT n, x.v FROM S WHERE MATCHES m{keys}", m=made)
     rng = Random(7)
-    events = [{"time": t, "type": "A", "k": f"{t * 7 % 3}", "v": rng.randrange(9)} for t in range(0, 2_000, 2)]
-    late = [{"time": t, "type": "A", "k": "1", "v": 20} for t in (301, 1_201)]
+    events: list[dict[str, Any]] = [
+        {"time": t, "type": "A", "k": f"{t * 7 % 3}", "v": rng.randrange(9)} for t in range(0, 2_000, 2)
+    ]
+    late: list[dict[str, Any]] = [{"time": t, "type": "A", "k": "1", "v": 20} for t in (301, 1_201)]
     live = query.live(unit="s", delay="1 h", keep="all")
     live.push(events)
-    live.push([*late, {"time": 2_001, "type": "A", "k": "1", "v": 0}])
+    last: dict[str, Any] = {"time": 2_001, "type": "A", "k": "1", "v": 0}
+    live.push([*late, last])
     assert 0 < live.metrics["replayed"] < 100
-    everything = sorted([*events, *late, {**late[0], "time": 2_001, "v": 0}], key=lambda e: int(str(e["time"])))
+    everything = sorted([*events, *late, last], key=lambda e: int(e["time"]))
     answered = [{name: value for name, value in row.items() if name != "match"} for row in live.answer()]
     assert sorted(map(str, answered)) == rows(query.run(everything, unit="s"))
 

@@ -10,6 +10,7 @@ from itertools import zip_longest
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from ensue.data.envelope import Parts, unprefixed
@@ -35,21 +36,23 @@ def _seen(plan: RunsPlan, parts: Parts, numbered: bool) -> list[Any]:
     engine, runs = unprefixed("engine", parts), unprefixed("engine/runs", parts)
     places, kept = in_places(unprefixed("kept", parts))
     keys: list[Any] = []
-    of_run, of_tail = runs["partition"], engine["tail_keys"]
+    of_run: npt.NDArray[np.int64] = runs["partition"]
+    of_tail: npt.NDArray[np.int64] = engine["tail_keys"]
     if not numbered:
         texts = [(engine[f"text_{i}"], engine[f"text_end_{i}"]) for i in range(len(plan.keys))]
         keys, order = comparable_keys(engine["keys"], texts)
-        number = np.argsort(order)  # of each key among those in order
+        number: npt.NDArray[np.int64] = np.argsort(order)  # of each key among those in order
         of_run, of_tail = number[of_run], number[of_tail]
     by_key = np.argsort(of_run, kind="stable")
-    lengths = np.diff(runs["offset"])[by_key]
+    offset: npt.NDArray[np.int64] = runs["offset"]
+    lengths = np.diff(offset)[by_key]
     first = np.cumsum(lengths) - lengths
-    marked = np.repeat(runs["offset"][:-1][by_key] - first, lengths) + np.arange(len(runs["position"]))
+    marked = np.repeat(offset[:-1][by_key] - first, lengths) + np.arange(len(runs["position"]))
     passed = [(runs["count"][runs["partition"]] - runs["rank"])[by_key]] if plan.window.events is not None else []
-    started = np.searchsorted(places, runs["start"])[by_key]
+    started, placed = (np.searchsorted(places, np.asarray(runs[name])) for name in ("start", "position"))
     return [
-        *(keys, kept, of_run[by_key], started, *passed),
-        *(lengths, np.searchsorted(places, runs["position"])[marked], runs["mark"][marked]),
+        *(keys, kept, of_run[by_key], started[by_key], *passed),
+        *(lengths, placed[marked], runs["mark"][marked]),
         *(runs[name][by_key] for name in ("time", "state", "register")),
         engine.get("tail"),
         of_tail,
