@@ -27,6 +27,8 @@ from ensue.data.envelope import Parts
 from ensue.results.matches import Matches
 from ensue.results.running_query import RunningQuery
 
+#: Where an event costs its open runs, a state is kept the more often, the more runs there are.
+_FEW_RUNS, _MOST_PARTS = 4, 16
 #: The evaluation stops early where so many times the events of pieces with a change lie behind the first one.
 _CLEAN_FOR_DIRTY = 4
 
@@ -241,7 +243,10 @@ class Revision:
 
     @property
     def _fewest_between(self) -> int:
-        return max(_FEWEST_BETWEEN, _size(self._points[-1].state) // _BYTES_AN_EVENT)
+        fewest = _FEWEST_BETWEEN
+        if self._running.comparable:
+            fewest //= min(max(1, self._running.open // _FEW_RUNS), _MOST_PARTS)
+        return max(1, fewest, _size(self._points[-1].state) // _BYTES_AN_EVENT)
 
     def _keep_point(self, events: int) -> None:
         self._points.append(_Point(events, self._running.parts()))
