@@ -339,6 +339,43 @@ class Query:
             reading={"time": time, "type": type, "unit": unit, "tiebreak": tiebreak},
         )
 
+    def sample(
+        self,
+        events: Any,
+        n: int,
+        *,
+        seed: int | None = None,
+        time: str | Mapping[str, str] | None = "time",
+        type: str | None = None,
+        unit: str | None = None,
+        tiebreak: str | None = None,
+        engine: str = "auto",
+        memory: str | int | None = None,
+        progress: Callable[[int, int], None] | None = None,
+        closed: bool = False,
+    ) -> Matches:
+        """Returns `n` different matches, drawn at random every set of `n` equally likely; all if they are fewer.
+
+        There may be exponentially many matches: where `AGGREGATE` would count them while events come, only those that
+        are drawn are written out. Otherwise all are, and then they must fit in memory. The matches are in the order of
+        `run`, whose arguments it takes, for events in memory or in files. The same `seed` gives the same matches.
+
+        >>> events = [{"time": k, "type": "A"} for k in range(60)]
+        >>> len(query("SELECT * FROM S WHERE A+").sample(events, 3, seed=1, unit="s"))
+        3
+        """
+        hint = "sample SELECT * with the same pattern"
+        refuse_aggregation(self.ast, self.text, "sample draws some of the matches, and AGGREGATE takes all", hint)
+        if is_spark(events):
+            raise DataError(
+                "sample takes events in memory or in files: give a part, such as df.limit(100_000).toPandas()"
+            )
+        _check_draw(n, seed)
+        _check_local(engine, events, {})
+        reading: Any = {"time": time, "type": type, "unit": unit, "tiebreak": tiebreak}
+        options = pipeline.RunOptions(engine, memory, progress, closed)
+        return pipeline.sample(self.ast, self.text, events, pipeline.Draw(n, seed), options, reading=reading)
+
     def why(
         self,
         events: Any,
@@ -492,6 +529,15 @@ def _check_local(engine: str, events: Any, spark: Mapping[str, Any]) -> None:
     if spark:
         hint = "; Query.live is for events in memory" if {*spark} & {*_CHANGING} else ""
         raise TypeError(f"{', '.join(spark)}: for Spark DataFrames only{hint}")
+
+
+def _check_draw(n: int, seed: int | None) -> None:
+    if not isinstance(n, int) or isinstance(n, bool):
+        raise TypeError(f"n: how many matches are drawn, a whole number, not {n!r}")
+    if n < 0:
+        raise ValueError(f"n: how many matches are drawn, 0 or more, not {n}")
+    if not isinstance(seed, int | None) or isinstance(seed, bool):
+        raise TypeError(f"seed: a whole number, or None for another sample each time, not {seed!r}")
 
 
 def _kind(events: Any) -> str:
