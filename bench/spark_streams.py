@@ -127,14 +127,15 @@ def revising(spark: SparkSession, size: Size) -> list[dict[str, Any]]:
     costs = in_turn(size.rounds, works)
     state = {name: max(b.get("state_bytes", 0) for b in runs[-1]) for name, runs in told.items()}
     waiting = costs["wait"]
+    beside = {
+        "rows_a_second_of_waiting": round(waiting.seconds / costs["revise"].seconds, 2),
+        "state_of_waiting": round(state["revise"] / state["wait"], 2),
+    }
     return [
-        row("disorder='wait'", size.rows, waiting, state_bytes=state["wait"], **steady(told["wait"])),
+        row("disorder='wait'", size.rows, waiting, state_bytes=state["wait"]) | steady(told["wait"]),
         row("disorder='revise'", size.rows, costs["revise"], waiting, state_bytes=state["revise"])
         | steady(told["revise"])
-        | {
-            "rows_a_second_of_waiting": round(waiting.seconds / costs["revise"].seconds, 2),
-            "state_of_waiting": round(state["revise"] / state["wait"], 2),
-        },
+        | beside,
     ]
 
 
