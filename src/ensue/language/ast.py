@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
-from functools import cache
 from typing import TypeVar
 
 from ensue.errors import Span
@@ -615,9 +614,14 @@ class Query(Node):
 N = TypeVar("N", bound=Node)
 
 
-@cache
+_names_of_fields: dict[type[Node], tuple[str, ...]] = {}
+
+
 def _fields(kind: type[Node]) -> tuple[str, ...]:
-    return tuple(f.name for f in dataclasses.fields(kind))
+    names = _names_of_fields.get(kind)
+    if names is None:
+        names = _names_of_fields[kind] = tuple(f.name for f in dataclasses.fields(kind))
+    return names
 
 
 def children(node: Node) -> Iterator[Node]:
