@@ -614,14 +614,13 @@ class Query(Node):
 N = TypeVar("N", bound=Node)
 
 
-_names_of_fields: dict[type[Node], tuple[str, ...]] = {}
+_FIELDS: dict[type[Node], tuple[str, ...]] = {}
 
 
 def _fields(kind: type[Node]) -> tuple[str, ...]:
-    names = _names_of_fields.get(kind)
-    if names is None:
-        names = _names_of_fields[kind] = tuple(f.name for f in dataclasses.fields(kind))
-    return names
+    if kind not in _FIELDS:
+        _FIELDS[kind] = tuple(f.name for f in dataclasses.fields(kind))
+    return _FIELDS[kind]
 
 
 def children(node: Node) -> Iterator[Node]:
