@@ -260,11 +260,11 @@ class Query:
         return pipeline.detect(self.ast, self.text, events, call.over_table(events), reading=call.reading)
 
     def sample(self, events: Any, n: int, *, seed: int | None = None, **options: Unpack[Options]) -> Matches:
-        """Returns `n` different matches, drawn at random every set of `n` equally likely; all if they are fewer.
+        """Returns `n` different matches, drawn at random, every set of `n` equally likely; all if they are fewer.
 
-        There may be exponentially many matches: where `AGGREGATE` would count them while events come, only those that
-        are drawn are written out. Otherwise all are, and then they must fit in memory. The matches are in the order of
-        `run`, whose arguments it takes, for events in memory or in files. The same `seed` gives the same matches.
+        There may be exponentially many matches: where `AGGREGATE` would not write them out to count them, only those
+        that are drawn are written out. Otherwise all are, and then they must fit in memory. The matches are in the
+        order of `run`, whose arguments it takes, for events in memory or in files. The same `seed` gives the same ones.
 
         >>> events = [{"time": k, "type": "A"} for k in range(60)]
         >>> len(query("SELECT * FROM S WHERE A+").sample(events, 3, seed=1, unit="s"))
