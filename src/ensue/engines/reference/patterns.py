@@ -28,6 +28,7 @@ from ensue.logic.classify import conjuncts_of
 from ensue.logic.first import first, when_there
 from ensue.logic.own_automata import own_automaton_of
 from ensue.logic.scope import (
+    Bindings,
     bindings,
     captured,
     free,
@@ -114,7 +115,7 @@ class Patterns:
         self.positions = substream
         self._tally = tally or Tally(Budget())
         self.expressions = Expressions(events)
-        self._conjuncts, self._bindings = Remembered(_conjuncts_in), Remembered(bindings)
+        self._conjuncts, self._bindings = Remembered(_conjuncts_in), Remembered[ast.Pattern, Bindings](bindings)
         self._known: dict[tuple[ast.Pattern, tuple[tuple[str, Outer], ...]], ComplexEvents] = {}
 
     def of(self, p: ast.Pattern, outside: Environment | None = None) -> ComplexEvents:

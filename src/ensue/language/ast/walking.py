@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator
-from functools import cache
 from typing import TypeVar
 
 from ensue.language.ast.nodes import Node
@@ -13,9 +12,15 @@ from ensue.language.ast.value_nodes import Expression
 N = TypeVar("N", bound=Node)
 
 
-@cache
+#: The fields of each kind of node, when they have been asked for.
+_known: dict[type[Node], tuple[str, ...]] = {}
+
+
 def _fields(kind: type[Node]) -> tuple[str, ...]:
-    return tuple(f.name for f in dataclasses.fields(kind))
+    found = _known.get(kind)
+    if found is None:
+        found = _known[kind] = tuple(f.name for f in dataclasses.fields(kind))
+    return found
 
 
 def children(node: Node) -> Iterator[Node]:
