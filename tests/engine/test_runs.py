@@ -143,6 +143,7 @@ def with_functions() -> ensue.Automaton:
     return made.arc("b", "b", below, then={"n": added}, uses=("v",))
 
 
+@pytest.mark.slow
 def test_functions_by_event_and_by_time() -> None:
     events = table_of(random_events(Random(4), 40))
     query = ensue.query("SELECT n, f, x.v FROM S WHERE MATCHES m WITHIN 5 EVENTS", m=with_functions())
@@ -199,6 +200,7 @@ def test_a_function_that_does_not_compile_or_raises_is_told(function: Callable[.
         query.run([{"time": 3, "type": "A", "v": 1}, {"time": 4, "type": "A", "v": 2}], unit="s")
 
 
+@pytest.mark.slow
 def test_after_an_error_nothing_is_lost() -> None:
     made = ensue.Automaton(register={"n": 0}).start(0).accept(1)
     made.arc(0, 1, fails, uses="v", then={"n": "v"}).arc(1, 1, "v = 5", then={"n": "n + v"})
@@ -280,6 +282,7 @@ def test_what_is_missing_is_told_when_the_query_is_made() -> None:
         ensue.query("SELECT v FROM S WHERE A ; MATCHES m", m=made)
 
 
+@pytest.mark.slow
 def test_a_state_of_another_automaton_is_refused() -> None:
     def query(least: int) -> ensue.Query:
         made = ensue.Automaton(register={"n": 0}).start(0).accept(1).arc(0, 1, lambda e, r: e.v > least, uses="v")

@@ -115,7 +115,8 @@ class Patterns:
         self.positions = substream
         self._tally = tally or Tally(Budget())
         self.expressions = Expressions(events)
-        self._conjuncts, self._bindings = Remembered(_conjuncts_in), Remembered[ast.Pattern, Bindings](bindings)
+        self._conjuncts = Remembered(_conjuncts_in)
+        self._bindings: Remembered[ast.Pattern, Bindings] = Remembered(bindings)
         self._known: dict[tuple[ast.Pattern, tuple[tuple[str, Outer], ...]], ComplexEvents] = {}
 
     def of(self, p: ast.Pattern, outside: Environment | None = None) -> ComplexEvents:
