@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 import pytest
 from browser import seen
 from command_line import run_here
+from pattern_pictures import picture_of
 
 import ensue
 from ensue.demo import DEPARTURES, SNOWBALL
@@ -133,6 +134,9 @@ PICTURES = {
     "automaton.svg": lambda: ensue.query(
         "SELECT * FROM S WHERE smoke AS s ; (heat AS h FILTER h.level > s.level)+ ; alarm AS a WITHIN 15 s"
     ).plot(),
+    "patterns.svg": lambda: picture_of(
+        "A C B A A B", "A ; B", "A : B", "A -> B", "A:+", "A:+ : B", "A ; NOT C ; B", "A? ; C", "C ALL B"
+    ),
 }
 
 
@@ -142,6 +146,15 @@ def test_pictures_of_the_documentation_are_up_to_date(name):
     if os.environ.get("UPDATE_GOLDEN"):
         (DOCS / name).write_text(drawn, encoding="utf-8")
     assert (DOCS / name).read_text(encoding="utf-8") == drawn
+
+
+def test_a_picture_of_patterns():
+    """A block for each, with all of its matches."""
+    root = parsed(picture_of("A B A", "A", "A ; B", "B ; B"))
+    blocks = of_class(root, "pattern")
+    assert [len(list(block.iter(f"{SVG}rect"))) for block in blocks] == [2, 1, 0]
+    assert [len(list(block.iter(f"{SVG}circle"))) for block in blocks] == [2, 2, 0]
+    assert texts(blocks[2]) == ["B ; B", "no match", "A", "B", "A"]
 
 
 # ---------------------------------------------------------------- the commands
