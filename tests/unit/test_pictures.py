@@ -187,10 +187,20 @@ BATCHES = [
     | {"open": k, "matches": 2, "state_bytes": 1000 * k, "relevant": 50 * k}
     for k in range(5)
 ]
+
+
+def page_of_live_queries():
+    live = ensue.live({"fires": ensue.query(FIRE), "<b>": ensue.query("SELECT * FROM S WHERE heat")}, unit="s")
+    for row in ROWS:
+        live.push([row])
+    return live.page(name="rooms & halls")
+
+
 PAGES = {
     "matches": lambda: ensue.query(FIRE).report(ROWS, unit="s"),
     "many": lambda: ensue.query("SELECT * FROM S WHERE A ; B PARTITION BY k WITHIN 6 EVENTS").report(many(), unit="s"),
     "none": lambda: ensue.query("SELECT * FROM S WHERE smoke ; fire").report(ROWS, unit="s"),
+    "live": page_of_live_queries,
     "a stream": lambda: page_of_stream(BATCHES, name="fires", query=FIRE, state="stopped"),
     "a stream that begins": lambda: page_of_stream([], name="fires", query=FIRE, state="failed"),
 }
@@ -213,6 +223,10 @@ def test_in_a_browser(name, width):
     if name == "none":
         assert "no event has the type 'fire'" in found.html
         assert "reached" in found.html
+    if name == "live":
+        assert found.html.count("<figure>") == 7
+        assert "<b>4</b>steps" in found.html
+        assert "-- &lt;b&gt;" in found.html
     if name == "a stream":
         assert found.html.count("<figure>") == 8
         assert "<b>1,000</b>events" in found.html
