@@ -193,7 +193,7 @@ def page_of_live_queries():
     live = ensue.live({"fires": ensue.query(FIRE), "<b>": ensue.query("SELECT * FROM S WHERE heat")}, unit="s")
     for row in ROWS:
         live.push([row])
-    return live.page(name="rooms & halls")
+    return live.page(name="rooms & halls", state="stopped")
 
 
 PAGES = {
