@@ -27,10 +27,10 @@ from ensue.errors import DataError, EngineError
 from ensue.explain import explain, explain_deterministic
 from ensue.explain.automaton_picture import automaton_picture
 from ensue.language import ast
-from ensue.language.builder import Select
 from ensue.language.own import Draft, Own
 from ensue.language.parser import decode, parse_query
 from ensue.language.printer import print_query
+from ensue.language.query_builder import Select
 from ensue.logic.aggregation import refuse_aggregation
 from ensue.logic.check import check
 from ensue.logic.never import warnings_of
