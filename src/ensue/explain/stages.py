@@ -11,6 +11,7 @@ from ensue.automata.register_moves import slow_moves
 from ensue.errors import EngineError, counted
 from ensue.explain.count_lines import count_lines
 from ensue.explain.late_lines import late_lines
+from ensue.explain.layer_lines import layer_lines
 from ensue.explain.run_lines import arc_lines, run_lines
 from ensue.explain.timing_lines import timing_lines
 from ensue.explain.window_lines import kept_lines, pair_lines, window_lines
@@ -99,6 +100,8 @@ def _engine(choice: Choice) -> list[str]:
     plan = choice.plan
     if choice.runs is not None:
         return run_lines(choice.runs)
+    if choice.layers is not None:
+        return layer_lines(choice.layers)
     if plan is None:
         slow_engine = "engine        reference: time grows with all complex events of every part"
         return [slow_engine, f"because       {choice.because}"]
