@@ -53,6 +53,13 @@ class Choice:
         return "reference" if self.plan is None and self.runs is None and self.layers is None else "automaton"
 
     @property
+    def without_plan(self) -> str:
+        """Why no single automaton evaluates the query; empty if one does."""
+        if self.runs is not None:
+            return "its automaton has a register"
+        return "several automata evaluate it, a part each" if self.layers is not None else self.because
+
+    @property
     def final_marks(self) -> list[Marks]:
         """The sets of variables that matches have in the end; those of the reference differ from match to match."""
         made = self.plan if self.layers is None else self.layers

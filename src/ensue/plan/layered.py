@@ -123,9 +123,8 @@ class _Layers:
             raise NotApart  # a variable of its own would mark an event that belongs to no support
         seen = frozenset(bindings(self._pattern)) if chosen or query.selector is ast.Selector.STRICT else shown
         compared = frozenset[str]().union(*(e.compared for e in apart.excluded))
-        selector = query.selector if query.selector is ast.Selector.STRICT else ast.Selector.ALL
         return LayeredPlan(
-            found=self._choose(self._part(apart.pattern, seen | compared, selector)),
+            found=self._choose(self._part(apart.pattern, seen | compared, self._inside)),
             excluded=tuple(map(self._exclusion, apart.excluded)),
             deadline=apart.deadline,
             seen=seen,
@@ -136,6 +135,12 @@ class _Layers:
             keys=tuple(k.attribute for k in query.partition),
             look_back=tuple(sorted(self._wanted.values())),
         )
+
+    @property
+    def _inside(self) -> ast.Selector:
+        """The selector of the plan that finds matches: STRICT asks of each by itself."""
+        selector = self._checked.query.selector
+        return selector if selector is ast.Selector.STRICT else ast.Selector.ALL
 
     def _exclusion(self, e: Excluded) -> Exclusion:
         first = None if e.first_only is None else self._part(e.first_only, e.compared)
@@ -156,7 +161,7 @@ class _Layers:
 
     def _all_but(self, out: Iterable[Path]) -> Checked:
         """The query without some of the absences, and without what is decided among complex events."""
-        return self._part(without(self._pattern, list(out)), projected(self._checked.outputs))
+        return self._part(without(self._pattern, list(out)), projected(self._checked.outputs), self._inside)
 
     def _is_simple(self, part: Checked) -> bool:
         try:

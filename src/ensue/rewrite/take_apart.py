@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
@@ -90,10 +91,10 @@ def taken_apart(p: ast.Pattern, out: Collection[Path]) -> Apart:
     >>> [(print_pattern(e.pattern), sorted(e.compared)) for e in apart.excluded]
     [('A AS x ; (B AS b FILTER b.v > z.v) ; C AS z', ['x', 'z'])]
     """
-    pins = _Pins(p)
+    names = (f"\0beside {n}" for n in count(1))
     told, pinned = {}, p
     for path in sorted(out):
-        node, compared = pins.of(_at(pinned, path))
+        node, compared = _Pins(p, path, names).of(_at(pinned, path))
         pinned = _put(pinned, path, node)
         told[path] = compared
     excluded = tuple(_Present(pinned, out, path, told[path]).excluded() for path in sorted(out))
@@ -137,10 +138,9 @@ def _lifted(p: ast.Pattern) -> ast.Pattern:
 class _Pins:
     """Finds, or makes, variables for the events beside an absence."""
 
-    def __init__(self, p: ast.Pattern) -> None:
-        bound = [q.name if isinstance(q, ast.Type) else q.variable for q in ast.find(p, ast.Pattern) if _binds(q)]
-        self._once = {x for x in bound if bound.count(x) == 1}
-        self._names = (f"\0beside {n}" for n in count(1))
+    def __init__(self, p: ast.Pattern, path: Path, names: Iterator[str]) -> None:
+        self._once = {x for x, times in _bound(p, path).items() if times == 1}
+        self._names = names
 
     def of(self, p: ast.Pattern) -> tuple[ast.Pattern, frozenset[str]]:
         """The pattern with these variables, and all that must be compared."""
@@ -148,31 +148,27 @@ class _Pins:
             case ast.NotBetween():
                 if nullable(p.left) or nullable(p.right):
                     raise NotApart
-                left, before = self._pinned(p.left, last=True)
-                right, behind = self._pinned(p.right, last=False)
+                left, before = self._pinned(p.left, p.absent, last=True)
+                right, behind = self._pinned(p.right, p.absent, last=False)
                 made: ast.Pattern = dataclasses.replace(p, left=left, right=right)
                 used = before | behind
-            case ast.NotAfter():
-                body, used = self._pinned(p.body, last=True)
-                made = dataclasses.replace(p, body=body)
-            case ast.NotBefore():
-                body, used = self._pinned(p.body, last=False)
+            case ast.NotAfter() | ast.NotBefore():
+                body, used = self._pinned(p.body, p.absent, last=isinstance(p, ast.NotAfter))
                 made = dataclasses.replace(p, body=body)
             case ast.Unless():
-                body, first = self._pinned(p.body, last=False)
-                body, last = self._pinned(body, last=True)
+                body, first = self._pinned(p.body, p.absent, last=False)
+                body, last = self._pinned(body, p.absent, last=True)
                 made, used = dataclasses.replace(p, body=body), first | last
             case _:
                 raise NotApart
-        absent = p.absent
-        outer = free(absent)
-        if not outer <= self._once or outer & bindings(absent).keys():
+        outer = free(p.absent)
+        if not outer <= self._once or outer & bindings(p.absent).keys():
             raise NotApart  # LASTOF, RUNNING, or a name that does not tell the event
         return made, used | outer
 
-    def _pinned(self, p: ast.Pattern, *, last: bool) -> tuple[ast.Pattern, frozenset[str]]:
+    def _pinned(self, p: ast.Pattern, absent: ast.Pattern, *, last: bool) -> tuple[ast.Pattern, frozenset[str]]:
         name = self._own(p, last=last)
-        if name is not None:
+        if name is not None and name not in (q.name for q in ast.find(absent, ast.Type)):
             return p, frozenset({name})
         name = next(self._names)
         return _marked(p, name, last=last, under_as=False), frozenset({name})
@@ -192,10 +188,6 @@ class _Pins:
                 side = p.right if last else p.left
                 return None if nullable(side) else self._own(side, last=last)
         return None
-
-
-def _binds(p: ast.Pattern) -> bool:
-    return isinstance(p, ast.Type | ast.As)
 
 
 def _marked(p: ast.Pattern, name: str, *, last: bool, under_as: bool) -> ast.Pattern:
@@ -238,7 +230,7 @@ class _Present:
         self._whole, self._out, self._path, self._compared = p, out, path, compared
         self._node = _at(p, path)
         assert isinstance(self._node, ast.Absence)
-        self._absent = _told_apart(self._node.absent, _names(p))
+        self._absent = _told_apart(self._node.absent, _bound(p).keys())
         self._new = set(bindings(self._absent))  # the variables that its events may get here
 
     def excluded(self) -> Excluded:
@@ -326,14 +318,24 @@ class _Present:
         known = [bound.duration.nanoseconds() for bound in (*lengths, inner) if bound is not None]
         if not known and not is_atom(self._node.body):
             return None
-        longest = min(known, default=0) + self._node.deadline.high.duration.nanoseconds()
-        return ast.Interval(None, ast.Bound(ast.Duration(Decimal(math.ceil(longest)), "ns"), inclusive=True))
+        longest = math.ceil(min(known, default=0) + self._node.deadline.high.duration.nanoseconds())
+        unit = max((u for u, n in ast.NANOSECONDS.items() if longest % n == 0), key=ast.NANOSECONDS.__getitem__)
+        length = ast.Duration(Decimal(longest // ast.NANOSECONDS[unit]), unit)
+        return ast.Interval(None, ast.Bound(length, inclusive=True))
 
 
-def _names(p: ast.Pattern) -> set[str]:
-    """The variables that the pattern binds anywhere, but in what is absent."""
-    own = {p.name} if isinstance(p, ast.Type) else {p.variable} if isinstance(p, ast.As | ast.SpanOf) else set[str]()
-    return own.union(*(_names(part) for _, part in _inner(p)))
+def _bound(p: ast.Pattern, path: Path | None = None) -> Counter[str]:
+    """The variables that the pattern binds, but in what is absent, and in how many places.
+
+    Places in different alternatives count as one, unless the absence at `path` is in one of these.
+    """
+    found = Counter[str]([p.name] if isinstance(p, ast.Type) else [p.variable] if isinstance(p, ast.As) else [])
+    parts = [_bound(part, path[1:] if path and path[0] == name else None) for name, part in _inner(p)]
+    if isinstance(p, ast.Or) and not path:
+        return parts[0] | parts[1]
+    for part in parts:
+        found += part
+    return found
 
 
 def _told_apart(absent: ast.Pattern, taken: Collection[str]) -> ast.Pattern:
