@@ -1,4 +1,4 @@
-"""Queries in layers: what no plan has in one piece, by several plans, equals the reference, whole, in batches and saved."""
+"""Queries in layers equal the reference: what several plans evaluate, over tables, in batches and with saved states."""
 
 from __future__ import annotations
 

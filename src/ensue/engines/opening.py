@@ -49,7 +49,7 @@ def opened(
 
         return RunsEngine(choice.runs, tick, budget)
     if choice.layers is not None:
-        from ensue.engines.layered import LayeredEngine  # numba is loaded where it is used
+        from ensue.engines.layered_engine import LayeredEngine  # numba is loaded where it is used
 
         def opened_part(part: Choice) -> Engine:
             return opened(part, tick, budget=budget, closing=closing)

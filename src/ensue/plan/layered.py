@@ -26,7 +26,7 @@ from ensue.logic.outputs import Output, projected
 from ensue.logic.scope import bindings, variables_of
 from ensue.logic.window import looks_back
 from ensue.rewrite.spell_out_next import spell_out_next
-from ensue.rewrite.take_apart import Alike, Excluded, NotApart, Path, absences_in, taken_apart, without
+from ensue.rewrite.take_apart import Alike, Excluded, NotApart, Path, absences_in, marks_more, taken_apart, without
 
 if TYPE_CHECKING:
     from ensue.plan.choice import Choice
@@ -119,7 +119,7 @@ class _Layers:
         if not out and not decided and not self._wanted:
             raise NotApart  # a part would be all of it
         apart = taken_apart(self._pattern, out)
-        if query.selector is ast.Selector.STRICT and _pins_nothing(apart.pattern, self._pattern):
+        if query.selector is ast.Selector.STRICT and marks_more(apart.pattern):
             raise NotApart  # a variable of its own would mark an event that belongs to no support
         seen = frozenset(bindings(self._pattern)) if chosen or query.selector is ast.Selector.STRICT else shown
         compared = frozenset[str]().union(*(e.compared for e in apart.excluded))
@@ -215,8 +215,3 @@ class _Layers:
             return schema
         earlier = {name: schema.attributes[a] for name, (a, _) in self._wanted.items()}
         return replace(schema, attributes={**schema.attributes, **earlier})
-
-
-def _pins_nothing(pinned: ast.Pattern, p: ast.Pattern) -> bool:
-    """Whether an event is marked that the pattern itself leaves unmarked."""
-    return bool(bindings(pinned).keys() - bindings(p).keys()) and any(ast.find(p, ast.Any))

@@ -30,6 +30,8 @@ from ensue.logic.window import bounded, peel_windows
 
 #: Where a pattern stands inside another: the names of the fields that lead to it.
 Path = tuple[str, ...]
+#: What the names of variables begin with that only tell where something absent may lie.
+_BESIDE = "\0beside "
 
 
 class NotApart(Exception):
@@ -65,6 +67,12 @@ class Apart:
     deadline: ast.Interval | None  # by which something must not follow
 
 
+def marks_more(p: ast.Pattern) -> bool:
+    """Whether a pattern made here marks an event that the query's own leaves unmarked."""
+    made = (q for q in ast.find(p, ast.As) if q.variable.startswith(_BESIDE))
+    return any(not bindings(q.body) for q in made)
+
+
 def absences_in(p: ast.Pattern, path: Path = ()) -> Iterator[tuple[Path, ast.Pattern]]:
     """The patterns with something absent, each with its place; not those inside of what is absent."""
     if isinstance(p, ast.Absence) or (isinstance(p, ast.Iteration) and p.absent is not None):
@@ -91,7 +99,7 @@ def taken_apart(p: ast.Pattern, out: Collection[Path]) -> Apart:
     >>> [(print_pattern(e.pattern), sorted(e.compared)) for e in apart.excluded]
     [('A AS x ; (B AS b FILTER b.v > z.v) ; C AS z', ['x', 'z'])]
     """
-    names = (f"\0beside {n}" for n in count(1))
+    names = (f"{_BESIDE}{n}" for n in count(1))
     told, pinned = {}, p
     for path in sorted(out):
         node, compared = _Pins(p, path, names).of(_at(pinned, path))
@@ -400,6 +408,9 @@ def _with_end(p: ast.Pattern, absent: ast.Pattern, deadline: ast.Interval) -> as
             return _filtered(p, _with_end(p.body, absent, deadline), bindings(absent))
         case ast.Sequence() | ast.NotBetween() if not nullable(p.right):
             return dataclasses.replace(p, right=_with_end(p.right, absent, deadline))
+        case ast.Iteration(low=1, high=None, absent=None) if not free(p.body):
+            last = _with_end(p.body, absent, deadline)
+            return ast.Sequence(ast.Optional(p, span=p.span), last, p.link, p.gap, span=p.span)
     raise NotApart
 
 
@@ -412,4 +423,7 @@ def _with_start(p: ast.Pattern, absent: ast.Pattern, deadline: ast.Interval) -> 
             return _filtered(p, _with_start(p.body, absent, deadline), bindings(absent))
         case ast.Sequence() | ast.NotBetween() if not nullable(p.left):
             return dataclasses.replace(p, left=_with_start(p.left, absent, deadline))
+        case ast.Iteration(low=1, high=None, absent=None) if not free(p.body):
+            first = _with_start(p.body, absent, deadline)
+            return ast.Sequence(first, ast.Optional(p, span=p.span), p.link, p.gap, span=p.span)
     raise NotApart
