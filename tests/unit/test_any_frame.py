@@ -269,10 +269,15 @@ def test_write_parquet(tmp_path):
 def test_duckdb():
     duckdb = pytest.importorskip("duckdb", reason="duckdb is only among the peers of the bench")
     matches = ensue.match(TABLE, "SELECT x.v FROM S WHERE A AS x")
-    assert duckdb.sql("SELECT sum(x_v) FROM matches").fetchone() == (16,)
-    assert matches.to_duckdb().aggregate("sum(x_v)").fetchone() == (16,)
-    relation = duckdb.from_arrow(TABLE)
+    connection = duckdb.connect()
+    assert duckdb.sql("SELECT sum(x_v) FROM matches").fetchall() == [(16,)]
+    assert matches.to_duckdb().aggregate("sum(x_v)").fetchall() == [(16,)]
+    assert matches.to_duckdb(connection).columns == ["start_time", "end_time", "x_v"]
+    relation = connection.from_arrow(TABLE)
     assert ensue.match(relation, ASK).to_arrow().to_pylist() == FOUND
+    assert len(ensue.match(relation.limit(0), ASK)) == 0
+    with pytest.raises(DataError, match="two columns named v"):
+        ensue.match(connection.sql("SELECT 1 AS time, 'A' AS type, 2 AS v, 3 AS v"), ASK)
 
 
 # ---------------------------------------------------------------- bad input

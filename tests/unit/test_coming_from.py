@@ -22,8 +22,9 @@ def test_there_is_something_to_read():
 def test_what_is_said_in_our_words(said):
     codes = re.findall(r"`([^`]+)`", said)
     clause = re.search(r"the clause `([^`]+)`", said)
-    if clause is not None:
-        ensue.query(f"SELECT * FROM S WHERE A {clause[1]}")
-    if not said.startswith("`") or codes[0] in ("ensue.sql", "query.late(df)"):
-        return
-    ensue.query(f"SELECT * FROM S WHERE {codes[0]}")
+    texts = [] if clause is None else [f"SELECT * FROM S WHERE A {clause[1]}"]
+    if said.startswith("`") and codes[0] not in ("ensue.sql", "query.late(df)"):
+        texts.append(f"SELECT * FROM S WHERE {codes[0]}")
+    queries = [ensue.query(text) for text in texts]
+    assert [ensue.query(str(query)) for query in queries] == queries
+    assert queries or said.startswith(("the same", "`ensue.sql`", "`query.late(df)`")), "nothing in it was read"

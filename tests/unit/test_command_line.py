@@ -1,5 +1,8 @@
 """The command line as people use it: formats, a growing file, a first query, and what happens at a bad moment."""
 
+import contextlib
+import html
+import io
 import json
 import os
 import pty
@@ -20,6 +23,7 @@ import pytest
 from command_line import run_here, run_in_a_process
 
 import ensue
+from ensue.cli.app import app
 from ensue.cli.new_lines import whole_lines
 from ensue.cli.starter import starter
 
@@ -147,6 +151,17 @@ def test_follow_a_file_until_ctrl_c(folder):
         assert process.stderr.read().decode().splitlines()[-1] == "interrupted"
 
 
+def test_follow_with_a_page(folder):
+    done = run_here("run", "q.sql", "-i", "-", "--follow", "--page", "page.html", input=CSV.encode())
+    assert (done.code, done.err) == (0, b"1 change\n")
+    page = Path("page.html").read_text()
+    assert "<h1>-: stopped</h1>" in page
+    assert "<b>1</b>inserted" in page
+    assert ensue.query(TEXT).text in html.unescape(page)
+    code, shown, told = command("run", "q.sql", "-i", "events.csv", "--follow", "--page", "none/page.html")
+    assert (code, shown, told) == (1, b"", "error: cannot write none/page.html: No such file or directory\n")
+
+
 def test_follow_a_file_that_is_cut(folder):
     with started("run", "q.sql", "-i", "events.csv", "-f") as process:
         process.stdout.readline()
@@ -169,7 +184,8 @@ def test_follow_refuses(folder):
         told = command("run", "q.sql", "-i", "events.csv", "--follow", *more)
         assert told[0] == code
         assert said in " ".join(told[2].replace("│", " ").split())
-    assert command("run", "q.sql", "-i", "events.csv", "--delay", "1 s")[0] == 2
+    for option in (["--delay", "1 s"], ["--page", "page.html"]):
+        assert command("run", "q.sql", "-i", "events.csv", *option)[0] == 2
     assert "--follow reads lines" in command("run", "q.sql", "-i", "x.parquet", "--follow")[2]
     assert "there is no file x.csv" in command("run", "q.sql", "-i", "x.csv", "--follow")[2]
 
@@ -210,11 +226,30 @@ def test_a_first_query_is_a_query(table, source):
 # ---------------------------------------------------------------- shells
 
 
-def test_completion_is_there():
-    done = subprocess.run(
-        PROGRAM, env={**os.environ, "_PYTHON_M_ENSUE_CLI_COMPLETE": "x"}, capture_output=True, text=True, check=False
-    )
-    assert "Traceback" not in done.stderr
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("ensue re", ["report"]),
+        ("ensue run --fo", ["--format", "--follow"]),
+        ("ensue report q.sql --no", ["--no-time"]),
+    ],
+)
+def test_a_shell_completes(monkeypatch, typed, offered):
+    """As bash asks for it: the words so far, and which of them is being typed."""
+    for name, value in {
+        "_ENSUE_COMPLETE": "complete_bash",
+        "_TYPER_COMPLETE_ARGS": typed,
+        "COMP_WORDS": typed,
+        "COMP_CWORD": str(typed.count(" ")),
+    }.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(SystemExit) as ended, contextlib.redirect_stdout(io.StringIO()) as shown:
+        app(prog_name="ensue", args=[])
+    assert ended.value.code == 0
+    assert sorted(shown.getvalue().split()) == sorted(offered)
+
+
+def test_completion_can_be_installed():
     assert "--install-completion" in command("--help")[1].decode()
 
 
@@ -268,6 +303,68 @@ def test_a_full_disk(folder, arguments):
     assert "cannot write" in told
     assert "No space left on device" in told
     assert "Traceback" not in told
+
+
+#: Runs each command with a limit on the size of files, as on a disk that is full soon, and says what came of it.
+ON_A_SMALL_DISK = """
+import json, os, resource, signal, sys
+sys.path.insert(0, sys.argv[1])
+from command_line import run_here
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+for name in sys.argv[2:]:
+    asked = {"first.sql": ["new", "wide.csv"], "page.html": ["report", "q.sql", "-i", "long.csv", "--unit", "s"]}
+    done = run_here(*asked.get(name, ["run", "q.sql", "-i", "long.csv"]), "-o", name)
+    print(json.dumps([name, done.code, done.err.decode().splitlines()[-1:], sorted(os.listdir())]))
+"""
+
+
+def test_a_disk_that_is_full_soon(folder):
+    """One line that names the file, and neither half of it nor an older one lost."""
+    Path("long.csv").write_text("time,type,v\n" + "".join(f"{k},{'AB'[k % 2]},{k}\n" for k in range(400)))
+    Path("wide.csv").write_text(",".join(f"a_column_with_a_long_name_{k}" for k in range(200)) + "\n")
+    names = ["f.parquet", "f.csv", "f.arrow", "f.jsonl", "f.json", "page.html", "first.sql"]
+    Path("f.csv").write_text("old")
+    support = str(Path(run_here.__code__.co_filename).parent)
+    done = subprocess.run(
+        [sys.executable, "-c", ON_A_SMALL_DISK, support, *names], capture_output=True, text=True, check=True
+    )
+    there = sorted(["events.csv", "f.csv", "long.csv", "q.sql", "wide.csv"])
+    expected = [[name, 1, [f"error: cannot write {name}: File too large"], there] for name in names]
+    assert [json.loads(line) for line in done.stdout.splitlines()] == expected
+    assert Path("f.csv").read_text() == "old"
+
+
+def test_an_output_that_is_no_plain_file(folder):
+    """A pipe is written to, and a link leads where it did; what is replaced keeps its rights."""
+    asked = ("run", "q.sql", "-i", "events.csv", "--format", "jsonl", "-o")
+    os.mkfifo("pipe")
+    reader = os.open("pipe", os.O_RDONLY | os.O_NONBLOCK)
+    assert command(*asked, "pipe")[0] == 0
+    assert json.loads(os.read(reader, 10_000))["y_v"] == 8
+    os.close(reader)
+    assert Path("pipe").is_fifo()
+    Path("real.jsonl").write_text("old")
+    Path("real.jsonl").chmod(0o600)
+    Path("link.jsonl").symlink_to("real.jsonl")
+    assert command(*asked, "link.jsonl")[0] == 0
+    assert Path("link.jsonl").is_symlink()
+    assert json.loads(Path("real.jsonl").read_text())["y_v"] == 8
+    assert Path("real.jsonl").stat().st_mode & 0o777 == 0o600
+    (folder / "folder.csv").mkdir()
+    code, _, told = command(*asked, "folder.csv")
+    assert (code, told) == (1, "error: cannot write folder.csv: Is a directory\n")
+
+
+def test_standard_streams_that_are_closed(folder):
+    shell = f'"{sys.executable}" -m ensue.cli run q.sql'
+    for said, code, told in (
+        ("-i events.csv >&-", 0, ""),
+        ("-i - <&-", 1, "error: standard input is empty\n"),
+        ("-i none.csv 2>&-", 1, ""),
+    ):
+        done = subprocess.run(["sh", "-c", f"{shell} {said}"], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (code, told)
 
 
 BAD = {

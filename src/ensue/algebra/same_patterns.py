@@ -69,8 +69,9 @@ def same(first: Text, second: Text, *, schema: pa.Schema | None = None) -> Patte
 
     Complex events are the same if they start and end at the same events and the variables that are shown mark the same
     ones. `schema` may say what the columns are. Raises an EngineError where it is not known, or where something besides
-    conditions on single events decides: a comparison of events or of their times, LIMIT, CONSUME BY. Streams with NaN
-    are not looked at: it makes `x.v <> x.v` TRUE, which is FALSE for every other value here.
+    conditions on single events, with PREV, decides: a comparison of events or of their times, LIMIT, CONSUME BY. What
+    may be a float may be NaN, for which `NOT v > 1` and `v <= 1` differ: they do not where the schema says that `v` is
+    a whole number.
 
     >>> bool(same("A ; (B OR C)", "(A ; B) OR (A ; C)"))
     True
@@ -79,6 +80,11 @@ def same(first: Text, second: Text, *, schema: pa.Schema | None = None) -> Patte
     time  type  v
     ----  ----  -
     0     A     1
+    >>> print(same("A AS x FILTER x.v <= 1", "A AS x FILTER NOT x.v > 1"))
+    only the second finds, from event 0 to event 0, A = 0, x = 0
+    time  type  v
+    ----  ----  ---
+    0     A     nan
     """
     return _compared(first, second, schema, both_ways=True)
 
@@ -103,7 +109,7 @@ def _compared(first: Text, second: Text, schema: pa.Schema | None, *, both_ways:
     found: Difference | None = None
     try:
         for p, q in _automata(one, other):
-            found = difference(p, q, expectation, both_ways=both_ways, marked=True)
+            found = difference(p, q, expectation, both_ways=both_ways, marked=True, schema=known)
             if found is None:
                 break
     except (TooMany, TooLarge):

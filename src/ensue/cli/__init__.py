@@ -16,6 +16,7 @@ def main() -> None:
     """The entry point: whatever happens, there is one clear message at most, no traceback, and the right exit code."""
     try:
         try:
+            _open_what_is_closed()
             from ensue.cli.app import run  # this takes half a second, in which Ctrl-C may come
 
             code = run()
@@ -36,6 +37,13 @@ def main() -> None:
         code = 1
     if code:
         sys.exit(code)
+
+
+def _open_what_is_closed() -> None:
+    """Whoever starts the command may have closed what it reads and writes (`<&-`): there is nothing, and nobody."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
 
 
 def _say(text: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import pyarrow as pa
@@ -15,14 +16,18 @@ from ensue.results.changes import MATCH
 from ensue.results.writers import OutputFormat, rows_as_written
 
 
-def follow(query: Query, input: str, reading: dict[str, Any], *, delay: str | None, wanted: OutputFormat) -> int:
-    """Writes the changes of the matches to standard output as they become known; returns how many there were."""
-    live = query.live(**{o: v for o, v in reading.items() if v is not None}, delay=delay)
+def follow(query: Query, input: str, options: dict[str, Any], *, wanted: OutputFormat, page: str | None) -> int:
+    """Writes the changes of the matches to standard output as they become known; returns how many there were.
+
+    A `page` shows the query as it runs.
+    """
+    live = query.live(**{option: value for option, value in options.items() if value is not None})
     count, first = 0, True
-    for table in changes(live, growing_tables(input)):
-        sys.stdout.buffer.write(rows_as_written(table, wanted, first=first))
-        sys.stdout.buffer.flush()
-        count, first = count + len(table), False
+    with nullcontext() if page is None else live.keep_page(page, name=input):
+        for table in changes(live, growing_tables(input)):
+            sys.stdout.buffer.write(rows_as_written(table, wanted, first=first))
+            sys.stdout.buffer.flush()
+            count, first = count + len(table), False
     return count
 
 

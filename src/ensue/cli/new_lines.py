@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -65,7 +65,8 @@ def whole_lines(pieces: Iterator[bytes | None]) -> Iterator[bytes | None]:
 
 def _pieces(input: str) -> Iterator[bytes | None]:
     if input == "-":
-        while piece := os.read(sys.stdin.fileno(), _AT_ONCE):
+        source: Any = sys.stdin.buffer
+        while piece := source.read1(_AT_ONCE):  # what is there, as soon as something is
             yield piece
         return
     path = Path(input)

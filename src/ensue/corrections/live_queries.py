@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from time import perf_counter
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -17,6 +21,7 @@ from ensue.corrections.event_ids import HIGH, LOW
 from ensue.corrections.live_options import ALL, LiveOptions
 from ensue.corrections.live_stream import LiveStream, Step
 from ensue.corrections.revision import MatchChanges, Revision
+from ensue.corrections.shown_steps import ShownSteps
 from ensue.corrections.watch import Watch
 from ensue.data.budget import Budget, Large
 from ensue.data.complex_events import ComplexEvents
@@ -32,6 +37,8 @@ from ensue.logic.outputs import attributes_used
 from ensue.logic.rows_of_stream import check_rows_of_stream
 from ensue.logic.types_read import types_read
 from ensue.plan.choice import Choice
+from ensue.report.html_page import Page
+from ensue.report.kept_page import kept_page
 from ensue.results.changes import Answer, Changes
 from ensue.results.matches import Matches
 from ensue.results.running_query import RunningQuery
@@ -82,6 +89,7 @@ class LiveQueries:
         self._shape: Shape | None = None
         self._stream = LiveStream(None, None)
         self._prepared: dict[str, _Prepared] = {}
+        self._shown = ShownSteps()
 
     def _check(self, query: Asked) -> None:
         check(query.ast, query.text)
@@ -155,11 +163,14 @@ class LiveQueries:
         return _Prepared(choice, empty, answer), Revision(running, self._budget), watch
 
     def _step(self, step: Step) -> dict[str, Changes]:
+        began, clock = datetime.now(UTC), perf_counter()
         found = self._stream.step(step)
         unsettled = self._stream.unsettled
         size = 0 if unsettled.events is None else unsettled.events.table.nbytes
         self._held.hold(Large.UNSETTLED, size, len(unsettled))
-        return {name: self._told(name, changes) for name, changes in found.items()}
+        told = {name: self._told(name, changes) for name, changes in found.items()}
+        self._shown.add(began, perf_counter() - clock, step, found, self._stream.counts())
+        return told
 
     def _told(self, name: str, changes: MatchChanges) -> Changes:
         prepared = self._prepared[name]
@@ -228,6 +239,7 @@ class LiveQueries:
         self._start(shape)
         check_made_by(parts["made by"], self._made_by(shape))
         self._stream.load(unprefixed("stream", parts))
+        self._shown = ShownSteps(self._stream.counts())
         for name, prepared in self._prepared.items():
             if prepared.answer is not None:
                 prepared.answer.load(unprefixed(f"answer {name}", parts))
@@ -245,6 +257,22 @@ class LiveQueries:
         `unexpected` are settled events that are not as EXPECT says.
         """
         return dict(self._stream.counts())
+
+    # -- a page
+
+    def page(self, *, name: str = "live", state: str = "running", every: int = 2) -> Page:
+        """A page that shows what the last steps did, with the queries. `save` writes it; see `keep_page`."""
+        asked = list(self._queries.items())  # a step may change it meanwhile
+        texts = [f"-- {known}\n{query.text.strip()}" if known else query.text.strip() for known, query in asked]
+        return self._shown.page(name=name, query="\n\n".join(texts), state=state, every=every)
+
+    def keep_page(self, path: str | Path, *, name: str = "live", every: int = 2) -> AbstractContextManager[None]:
+        """Writes that page to a file every so many seconds, for as long as a `with` block runs.
+
+        A browser that shows the file loads it anew by itself. At the end the page says that the query has stopped, or,
+        after an error, that it has failed.
+        """
+        return kept_page(path, lambda state: self.page(name=name, state=state, every=every), every=every)
 
 
 class Live:
@@ -295,3 +323,15 @@ class Live:
         `unexpected` are settled events that are not as EXPECT says.
         """
         return self._queries.metrics
+
+    def page(self, *, name: str = "live", state: str = "running", every: int = 2) -> Page:
+        """A page that shows what the last steps did, with the query. `save` writes it; see `keep_page`."""
+        return self._queries.page(name=name, state=state, every=every)
+
+    def keep_page(self, path: str | Path, *, name: str = "live", every: int = 2) -> AbstractContextManager[None]:
+        """Writes that page to a file every so many seconds, for as long as a `with` block runs.
+
+        A browser that shows the file loads it anew by itself. At the end the page says that the query has stopped, or,
+        after an error, that it has failed.
+        """
+        return self._queries.keep_page(path, name=name, every=every)

@@ -39,7 +39,7 @@ def open_windows(choice: Choice, *, expected: bool = True, timed: bool = True) -
         why = "no automaton evaluates the query" if choice.layers is None else choice.without_plan
         return OpenWindows(Answer.NOT_KNOWN, why=why)
     expectation = choice.expectation if expected and choice.own_keys else None
-    found = overlap(plan.with_registers.automaton, expectation, timed=timed)
+    found = overlap(plan.with_registers.automaton, expectation, timed=timed, schema=choice.checked.schema)
     most = _counted(found, plan.window)
     closings = [p.closing for p in (plan, *plan.alternatives) if p.closing is not None]
     if not all(c.one_event for c in closings):

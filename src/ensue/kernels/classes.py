@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -131,15 +131,16 @@ class Classifier:
         asked = {p: rows[types] for p, types in self._types_of.items()}
         truth = {p: self._mask(e, table, columns, asked.get(p)) for p, e in self._tests.items()}
         told: dict[Past, Told] = {}
+        seen = _Seen(*encoded, truth, told)
         for folded, machine in self._machines:
-            codes, class_of = folded.classes(*encoded, truth, told)
+            codes, class_of = folded.classes(seen)
             classes = class_of[codes]
             if isinstance(machine, RunningMachine):
                 told[machine.machine] = machine.run(classes, folded.words, keys, _begins(table, machine.machine))
             else:
                 assert times is not None
                 told[machine.machine] = machine.run(classes, folded.words, keys, times)
-        return self._folded.classes(*encoded, truth, told, given)
+        return self._folded.classes(seen, given)
 
     def _rows_of(
         self, types: frozenset[str], codes: Codes, names: Sequence[str | None], given: Words | None
@@ -202,15 +203,23 @@ def _type_codes(types: pa.Array) -> tuple[Codes, list[str | None]]:
     return codes, names
 
 
-def _holding(p: Test | Before | CameBefore, truth: Mapping[Test, Mask], told: Mapping[Past, Told]) -> Told:
-    """At which events the predicate holds."""
-    match p:
-        case Test():
-            return truth[p]
-        case Before():
-            holding: Told = told[p.machine] >> p.bit & 1
-            return holding
-    return told[p.machine]
+class _Seen(NamedTuple):
+    """What is known of the events of a batch, of which their classes are made."""
+
+    codes: Codes  # of each event's type
+    names: Sequence[str | None]  # the type of each code
+    truth: Mapping[Test, Mask]
+    told: Mapping[Past, Told]
+
+    def holding(self, p: Test | Before | CameBefore) -> Told:
+        """At which events the predicate holds."""
+        match p:
+            case Test():
+                return self.truth[p]
+            case Before():
+                holding: Told = self.told[p.machine] >> p.bit & 1
+                return holding
+        return self.told[p.machine]
 
 
 def _folded(predicates: Sequence[Predicate], given: int = 0) -> _Folded | _FoldedInParts:
@@ -238,22 +247,16 @@ class _FoldedInParts:
         """Whether events of different types can be of different classes."""
         return bool(self._types)
 
-    def classes(
-        self,
-        codes: Codes,
-        names: Sequence[str | None],
-        truth: Mapping[Test, Mask],
-        told: Mapping[Past, Told],
-        given: Words | None = None,
-    ) -> tuple[Codes, Classes]:
+    def classes(self, seen: _Seen, given: Words | None = None) -> tuple[Codes, Classes]:
         """A code for each event, and the class of each code."""
         assert given is None, "what comes evaluated with the events fits one word"
-        of_code = np.array([self._number(self._types.get(n, 0) if n is not None else 0) for n in names])
+        of_code = np.array([self._number(self._types.get(n, 0) if n is not None else 0) for n in seen.names])
         if not self._parts:
-            return codes, of_code.astype(np.uint16)
-        found, words = of_code[codes], self._words_of_types
+            return seen.codes, of_code.astype(np.uint16)
+        found, words = of_code[seen.codes], self._words_of_types
+        without_types = seen._replace(codes=np.zeros(len(found), dtype=np.int32), names=[None])
         for part, bits, pairs in self._parts:
-            own, class_of = part.classes(np.zeros(len(codes), dtype=np.int32), [None], truth, told)
+            own, class_of = part.classes(without_types)
             found = pairs.numbered(found, class_of[own], words, [placed(w, bits) for w in part.words])
             words = pairs.words
         _check_number(len(words))
@@ -284,23 +287,16 @@ class _Folded:
         """Whether events of different types can be of different classes, and it is not known yet which."""
         return bool(self._types)
 
-    def classes(
-        self,
-        codes: Codes,
-        names: Sequence[str | None],
-        truth: Mapping[Test, Mask],
-        told: Mapping[Past, Told],
-        given: Words | None = None,
-    ) -> tuple[Codes, Classes]:
+    def classes(self, seen: _Seen, given: Words | None = None) -> tuple[Codes, Classes]:
         """A code for each event, and the class of each code; `given` are bits that are known already."""
-        of_code = np.array([self._types.get(n, 0) if n is not None else 0 for n in names], dtype=self._word)
+        of_code = np.array([self._types.get(n, 0) if n is not None else 0 for n in seen.names], dtype=self._word)
         if not self._others and given is None:
-            return codes, self._fold(of_code)  # a word for each type is all there is to look at
-        words = of_code[codes]
+            return seen.codes, self._fold(of_code)  # a word for each type is all there is to look at
+        words = of_code[seen.codes]
         if given is not None:
             words |= given.astype(self._word)
         for bit, p in self._others:
-            holding = _holding(p, truth, told)
+            holding = seen.holding(p)
             words |= holding.astype(self._word) << bit
         return self._fold(words).astype(np.int32), np.arange(len(self.words), dtype=np.uint16)
 

@@ -6,6 +6,7 @@ import gc
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 from numba.core.event import Event, Listener, install_listener
@@ -39,6 +40,16 @@ class _Teller(Listener):
 
     def on_end(self, event: Event) -> None:
         pass
+
+
+@cache
+def _tell_once(reason: str) -> None:
+    log.warning("what was compiled cannot be kept on disk (%s): the next process compiles it again", reason)
+
+
+def tell_that_nothing_is_kept(error: OSError) -> None:
+    """Once for each reason, whatever the number of kernels."""
+    _tell_once(error.strerror or str(error))
 
 
 def with_care(made: Any, *, tell: bool, kept: bool) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit, types
 
-from ensue.kernels.compiling import with_care
+from ensue.kernels.compiling import tell_that_nothing_is_kept, with_care
 from ensue.kernels.kernels_on_disk import drop_stale
 
 #: Says of an index in a hot loop that it is not negative: else each access first makes the last element out of -1, with
@@ -68,14 +68,20 @@ def allocating(function: Callable[..., Any]) -> Any:
     return _compiled(function, {"_nrt": True})
 
 
-def _keep_no_functions_of_users(made: Any) -> None:
-    """Keeps nothing on disk that is compiled for a user's function: whoever reads it would need that module."""
+def _keep_what_can_be_kept(made: Any) -> None:
+    """Keeps nothing on disk that is compiled for a user's function: whoever reads it would need that module.
+
+    A full disk is no reason to answer no query: what is compiled is used, and not kept.
+    """
     save = made._cache.save_overload
 
     def save_ours(signature: Any, overload: Any) -> None:
         arguments = getattr(signature, "args", signature)
         if not any(isinstance(type_, types.Dispatcher) for type_ in arguments):
-            save(signature, overload)
+            try:
+                save(signature, overload)
+            except OSError as e:
+                tell_that_nothing_is_kept(e)
 
     made._cache.save_overload = save_ours
 
@@ -97,7 +103,7 @@ def _compiled(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     if template is not None:
         if made.stats.cache_path is not None:
             drop_stale(Path(made.stats.cache_path))
-            _keep_no_functions_of_users(made)
+            _keep_what_can_be_kept(made)
         # Numba would compile a function anew for each constant that it is called with.
         made.get_call_template = lambda args, kws: template(tuple(map(types.unliteral, args)), kws)
     return made

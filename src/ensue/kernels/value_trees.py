@@ -155,14 +155,8 @@ def put(arena: Arena, root: int, key: Any, added: int, new: bool, window: Window
         for r in range(count):
             values[made, r] = key[r]
         values[made, count] = own_weight
-    for d in range(above - 1, -1, -1):
-        old = way[d]
-        own = own_list(arena, old)
-        if compare(values, old, key, count) > 0:
-            made = _copy(arena, old, made, own, nodes[old, REST], window)
-        else:
-            made = _copy(arena, old, nodes[old, CHILD], own, made, window)
-    return made
+    whole: int = _below_copies(arena, made, key, window, way, above)
+    return whole
 
 
 @inner
@@ -178,10 +172,18 @@ def without(arena: Arena, root: int, key: Any, window: Window, way: Any) -> int:
         node = nodes[node, CHILD] if order > 0 else nodes[node, REST]
         order = compare(values, node, key, count)
     made: int = _joined(arena, nodes[node, CHILD], nodes[node, REST], count, window, way, depth)
+    whole: int = _below_copies(arena, made, key, window, way, depth)
+    return whole
+
+
+@inner
+def _below_copies(arena: Arena, made: int, key: Any, window: Window, way: Any, depth: int) -> int:
+    """The tree with `made` at the end of the first `depth` nodes of the way to the key, which are copied for it."""
+    nodes = arena.node
     for d in range(depth - 1, -1, -1):
         old = way[d]
         own = own_list(arena, old)
-        if compare(values, old, key, count) > 0:
+        if compare(arena.values, old, key, len(key)) > 0:
             made = _copy(arena, old, made, own, nodes[old, REST], window)
         else:
             made = _copy(arena, old, nodes[old, CHILD], own, made, window)

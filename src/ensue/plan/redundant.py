@@ -14,7 +14,8 @@ from ensue.automata.liveness import pruned
 from ensue.automata.model import Automaton
 from ensue.automata.overlap.difference import difference
 from ensue.automata.overlap.stream import TooMany
-from ensue.automata.predicates import Test, predicates_asked, rankings_of
+from ensue.automata.predicates import predicates_asked, rankings_of
+from ensue.data.schema import Schema
 from ensue.errors import Problem, ProblemKind
 from ensue.language import ast
 from ensue.language.printer import print_pattern
@@ -39,8 +40,8 @@ def warnings_by_automata(choice: Choice) -> tuple[str, ...]:
 
 
 def _problems(choice: Choice, pattern: ast.Pattern) -> Iterator[Problem]:
-    plan = choice.plan
-    if plan is not None and _is_small(plan.automaton) and _contains(_NOTHING, plan.automaton):
+    plan, schema = choice.plan, choice.checked.schema
+    if plan is not None and _is_small(plan.automaton) and _contains(_NOTHING, plan.automaton, schema):
         said = "this query never matches: no events satisfy all of its conditions"
         yield Problem(ProblemKind.NEVER, said, pattern.span)
         return
@@ -48,7 +49,7 @@ def _problems(choice: Choice, pattern: ast.Pattern) -> Iterator[Problem]:
     for node in ast.walk(pattern):
         if isinstance(node, ast.Or) and id(node) not in inner:
             inner |= {id(q) for q in _below(node)}
-            yield from _of_alternatives([q for q in _below(node) if not isinstance(q, ast.Or)])
+            yield from _of_alternatives([q for q in _below(node) if not isinstance(q, ast.Or)], schema)
 
 
 def _below(p: ast.Or) -> list[ast.Pattern]:
@@ -57,7 +58,7 @@ def _below(p: ast.Or) -> list[ast.Pattern]:
     return [q for side in sides for q in ([side, *_below(side)] if isinstance(side, ast.Or) else [side])]
 
 
-def _of_alternatives(alternatives: list[ast.Pattern]) -> Iterator[Problem]:
+def _of_alternatives(alternatives: list[ast.Pattern], schema: Schema | None) -> Iterator[Problem]:
     made = [_automaton(p) for p in alternatives]
     useless: set[int] = set()
     for k, own in enumerate(made):
@@ -65,7 +66,7 @@ def _of_alternatives(alternatives: list[ast.Pattern]) -> Iterator[Problem]:
             if own is None or theirs is None or k == other or other in useless or k in useless:
                 continue
             # Of two that find the same, the second adds nothing.
-            if _contains(theirs, own) and (other < k or not _contains(own, theirs)):
+            if _contains(theirs, own, schema) and (other < k or not _contains(own, theirs, schema)):
                 useless.add(k)
                 said = f"this alternative adds nothing: {print_pattern(alternatives[other])} finds all that it finds"
                 yield Problem(ProblemKind.NEVER, said, alternatives[k].span)
@@ -85,20 +86,16 @@ def _automaton(p: ast.Pattern) -> Automaton | None:
 
 
 def _is_small(p: Automaton) -> bool:
-    """Whether the automaton is small; one with a negated condition is passed over, as NaN satisfies more of those."""
     predicates = predicates_asked(t.guard for t in p.transitions)
-    asked = [q.expression for q in predicates if isinstance(q, Test)]
-    operators = {e.operator for c in asked for e in ast.walk(c) if isinstance(e, ast.Unary | ast.Binary)}
-    negated = not operators.isdisjoint(("NOT", "<>"))
-    return not negated and len(predicates) <= MOST_PREDICATES and len(p.transitions) <= MOST_TRANSITIONS
+    return len(predicates) <= MOST_PREDICATES and len(p.transitions) <= MOST_TRANSITIONS
 
 
-def _contains(p: Automaton, q: Automaton) -> bool:
+def _contains(p: Automaton, q: Automaton, schema: Schema | None) -> bool:
     """Whether it is certain that `p` has all complex events of `q`.
 
     Registers are left out of account, so of automata with registers only `q` may be one, and `p` must have no run.
     """
     try:
-        return difference(p, q, both_ways=False, marked=True, most=MOST_NODES) is None
+        return difference(p, q, both_ways=False, marked=True, most=MOST_NODES, schema=schema) is None
     except TooMany:
         return False

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import math
+import os
+import shutil
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -54,17 +56,35 @@ def write_text(text: str, output: str | None) -> None:
 @contextmanager
 def _opened(output: str | None) -> Iterator[Any]:
     """Standard output, or a file that gets its name when it is complete: a failure leaves an older file unchanged."""
-    if output in (None, "-"):
+    if output is None or output == "-":
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    part = Path(f"{output}.part")
+    try:
+        path = Path(os.path.realpath(output))  # a link goes on to lead where it did
+        with open(path, "wb") if _takes_what_comes(path) else _complete(path) as file:
+            yield file
+    except BrokenPipeError:  # nobody reads the pipe of that name any more
+        raise
+    except OSError as e:
+        raise DataError(f"cannot write {output}: {e.strerror or e}") from None
+
+
+def _takes_what_comes(path: Path) -> bool:
+    """Whether this is a pipe or a device, whose place no file may take."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+@contextmanager
+def _complete(path: Path) -> Iterator[Any]:
+    """A file that gets its name at the end, and the rights of the one that it replaces."""
+    part = Path(f"{path}.part")
     try:
         with open(part, "wb") as file:
             yield file
-        part.replace(str(output))
-    except OSError as e:
-        raise DataError(f"cannot write {output}: {e.strerror}") from None
+        if path.is_file():
+            shutil.copymode(path, part)
+        part.replace(path)
     finally:
         part.unlink(missing_ok=True)
 

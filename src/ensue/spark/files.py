@@ -80,6 +80,13 @@ class SparkMatches:
         return as_text(self._in_order.limit(SHOWN).toArrow(), count_of(count, "match", "matches"))
 
 
+def running_tasks(session: SparkSession) -> tuple[int, int]:
+    """How many tasks of the stages that run now are done, and how many they have."""
+    tracker = session.sparkContext.statusTracker()
+    stages = [found for number in tracker.getActiveStageIds() if (found := tracker.getStageInfo(number)) is not None]
+    return sum(s.numCompletedTasks for s in stages), sum(s.numTasks for s in stages)
+
+
 def _as_blobs(batches: Batches) -> Batches:
     """`mapInArrow` function: packs rows into Arrow blobs, so that the driver does not handle single rows."""
     for table in gathered(batches, _ROWS_A_BLOB):

@@ -9,16 +9,22 @@ from typing import Any
 from pyspark.sql.streaming.query import StreamingQuery
 
 from ensue.report.html_page import Page
-from ensue.report.of_stream import page_of_stream
+from ensue.report.of_stream import OF_SPARK, StepLog
 
 
 def progress_page(stream: StreamingQuery, *, name: str = "ensue", query: object = "", every: int = 2) -> Page:
     """The page of a streaming query as it is now; `name` is that of its metrics, as given to `run`."""
-    known = (_as_json(p) for p in stream.recentProgress)
-    batches = [_batch(p, name) for p in known if "addBatch" in p.get("durationMs", {})]  # an idle trigger is no batch
+    return _page(StepLog(OF_SPARK), stream, name, query, every)
+
+
+def _page(log: StepLog, stream: StreamingQuery, name: str, query: object, every: int) -> Page:
+    """The page with the micro-batches that are in the log and those that have ended since."""
     failed = stream.exception() if not stream.isActive else None
     state = "running" if stream.isActive else "failed" if failed is not None else "stopped"
-    return page_of_stream(batches, name=stream.name or name, query=str(query), state=state, every=every)
+    for progress in map(_as_json, stream.recentProgress):
+        if "addBatch" in progress.get("durationMs", {}):  # an idle trigger is no batch
+            log.add(_batch(progress, name))
+    return log.page(name=stream.name or name, query=str(query), state=state, every=every)
 
 
 def keep_progress_page(
@@ -26,13 +32,15 @@ def keep_progress_page(
 ) -> threading.Thread:
     """Writes that page to a file every so many seconds, until the query stops; returns the thread that does it.
 
-    A browser that shows the file loads it anew by itself. The thread ends with the query, or with the program.
+    A browser that shows the file loads it anew by itself. The thread ends with the query, or with the program. Its sums
+    are over all micro-batches from the first one that it has seen; Spark itself only knows the last hundred.
     """
+    log = StepLog(OF_SPARK)
 
     def work() -> None:
         while True:
             active = stream.isActive
-            progress_page(stream, name=name, query=query, every=every).save(path)
+            _page(log, stream, name, query, every).save(path)
             if not active:
                 return
             stream.awaitTermination(every)

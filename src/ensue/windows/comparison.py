@@ -85,7 +85,8 @@ def _compared(first: Text, second: Text, schema: pa.Schema | None, *, both_ways:
         raise EngineError("the queries expect other streams: give both the same EXPECT, or neither")
     try:
         expectation = one.expectation if one.own_keys else None
-        found = difference(_plan(one).automaton, _plan(other).automaton, expectation, both_ways=both_ways)
+        automata = (_plan(one).automaton, _plan(other).automaton)
+        found = difference(*automata, expectation, both_ways=both_ways, schema=known)
     except TooMany:
         raise EngineError("it is not known whether the windows are the same: there is too much to go through") from None
     if found is None:

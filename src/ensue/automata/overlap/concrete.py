@@ -8,11 +8,12 @@ leads round to a larger number (Bellman and Ford).
 from __future__ import annotations
 
 import bisect
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from ensue.automata.overlap.conditions import Value, condition_of
+from ensue.automata.overlap.conditions import NAN, Value, condition_of, in_order
 from ensue.automata.overlap.stream import Letter, Streams
 from ensue.automata.overlap.values import TIME, Group, Placement
 from ensue.language import ast
@@ -26,6 +27,8 @@ _ROOM = 10**6
 #: How far apart two numbers are that differ: whole numbers first, then closer ones.
 _STEPS = (Fraction(1), Fraction(1, 1024))
 _ORIGIN = 0
+#: Stands among the unknown numbers for NaN.
+_NO_NUMBER = -1
 
 
 def events_of(streams: Streams, word: Sequence[Letter]) -> list[Event] | None:
@@ -71,6 +74,9 @@ class _Differences:
         assert smaller is not None
         self.said.append((larger, smaller, by, strict))
 
+    def speak_of(self, number: int) -> bool:
+        return any(number in (larger, smaller) for larger, smaller, _, _ in self.said)
+
     def solved(self, step: Fraction) -> list[Fraction] | None:
         """Numbers that are as far apart as was said; None if there are none with this step between different ones."""
         numbers = [Fraction(0)] * self.size
@@ -104,6 +110,8 @@ class _Placed:
         for (name, made), place in zip(self.group.names, placement, strict=True):
             if place is None:
                 number = None
+            elif place == NAN:
+                number = _NO_NUMBER
             elif place in at:
                 number = at[place]
             else:
@@ -112,7 +120,7 @@ class _Placed:
             if not made:  # where no order is asked for, any value will do
                 row[name] = number if number is None or self.group.ordered else self._differences.new()
         memory = self.memory
-        kept = {p for p in self.group.kept(memory, placement) if p is not None} | set(memory[1])
+        kept = in_order(self.group.kept(memory, placement)) | set(memory[1])
         self._at = {rank: at[p] for rank, p in enumerate(sorted(kept))}
         self.memory = self.group.after(memory, placement)
         return row
@@ -142,8 +150,12 @@ class _Placed:
             if v.back > k:
                 return False  # nothing is there, so the difference is missing
         left, right = (self._number(rows[k - v.back], v.name) for v in sides)
-        if left is None or right is None:
+        if place == NAN and _NO_NUMBER not in (left, right):
+            left = self._unset(rows[k - sides[0].back], sides[0].name)
+        if left is None or right is None or (place == NAN) != (_NO_NUMBER in (left, right)):
             return False
+        if place == NAN:
+            return True
         for rank, constant in enumerate(self.group.constants):
             value = _as_number(self.group, constant)
             if place >= rank:
@@ -151,6 +163,13 @@ class _Placed:
             if place <= rank:
                 self._differences.at_least(right, left, -value, strict=place < rank)
         return True
+
+    def _unset(self, row: dict[str, int | None], name: str) -> int | None:
+        """Makes a value NaN of which nothing was said so far."""
+        number = row[name]
+        if number is not None and not self._differences.speak_of(number):
+            row[name] = _NO_NUMBER
+        return row[name]
 
     def _number(self, row: dict[str, int | None], name: str) -> int | None:
         if name not in row:
@@ -183,8 +202,10 @@ def _event(
     event: Event = {TYPE: letter.type}
     of = {name: group for group in groups for name, made in group.names if not made}
     for name, number in row.items():
-        value = None if number is None else numbers[number]
-        event[name] = None if value is None else _shown(of.get(name), value)
+        if number is None or number == _NO_NUMBER:
+            event[name] = None if number is None else math.nan
+        else:
+            event[name] = _shown(of.get(name), numbers[number])
     return event
 
 

@@ -7,7 +7,8 @@ there are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -18,6 +19,12 @@ from ensue.logic.orders import OPPOSITE
 from ensue.logic.window import steps_back
 
 Truth = bool | None
+#: The place of NaN. It is beside the line on which all other values lie: nothing is equal to it, below or above it.
+NAN = math.inf
+
+
+class Nanoseconds(int):
+    """A duration; what is compared with it is no float, and so never NaN."""
 
 
 class Value(NamedTuple):
@@ -155,7 +162,7 @@ def _operand(e: ast.Expression) -> Operand:
         case ast.Unary(operator="-", operand=ast.Literal(value=int() | float() as value)):
             return Fixed(-value)
         case ast.DurationLiteral():
-            return Fixed(int(e.duration.nanoseconds()))
+            return Fixed(Nanoseconds(int(e.duration.nanoseconds())))
     return Value(print_expression(e), made=True)
 
 
@@ -208,12 +215,14 @@ def truth_of(c: Condition, of_atom: Callable[[Atom], Truth]) -> Truth:
 
 
 def atom_truth(a: Compares | IsMissing, places: Mapping[Operand, float | None]) -> Truth:
-    """What an atom is, where values lie at these places of a line; None is the place of what is missing."""
+    """What an atom is, where values lie at these places of a line, or at NAN; None is the place of what is missing."""
     if isinstance(a, IsMissing):
         return places[a.value] is None
     left, right = places[a.left], places[a.right]
     if left is None or right is None:
         return None
+    if NAN in (left, right):
+        return a.operator == "<>"
     below, same = left < right, left == right
     return {
         "=": same,
@@ -223,3 +232,8 @@ def atom_truth(a: Compares | IsMissing, places: Mapping[Operand, float | None]) 
         ">": not (below or same),
         ">=": not below,
     }[a.operator]
+
+
+def in_order(places: Iterable[float | None]) -> set[float]:
+    """Those of the places that are on the line."""
+    return {p for p in places if p is not None and p != NAN}

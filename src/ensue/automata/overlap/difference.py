@@ -16,6 +16,7 @@ from typing import NamedTuple, TypeVar
 from ensue.automata.build.expect import Expectation
 from ensue.automata.model import NO_MARKS, Automaton, Marks
 from ensue.automata.overlap.stream import Letter, Predicates, Situation, Streams, TooMany, holds
+from ensue.data.schema import Schema
 
 MOST_STATES = 20_000
 _Subset = frozenset[int]
@@ -62,6 +63,7 @@ def difference(
     both_ways: bool = True,
     marked: bool = False,
     most: int = MOST_STATES,
+    schema: Schema | None = None,
 ) -> Difference | None:
     """A window that only one of them has, or, unless `both_ways`, only the second; None if there is none.
 
@@ -75,7 +77,7 @@ def difference(
     >>> [letter.type for letter in found.window], found.of_first
     (['A', 'B'], True)
     """
-    streams = Streams([t.guard for p in (first, second) for t in p.transitions], expectation)
+    streams = Streams([t.guard for p in (first, second) for t in p.transitions], expectation, schema=schema)
     lead = _situations(streams, most)
     came: dict[_Node, tuple[_Node, Step] | None] = {_Node(s, _START, _START): None for s in lead}
     waiting = deque(came)

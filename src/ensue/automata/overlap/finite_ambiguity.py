@@ -21,6 +21,7 @@ from ensue.automata.build.expect import Expectation
 from ensue.automata.model import Automaton
 from ensue.automata.overlap.stream import Letter, Situation, Streams, TooMany, holds
 from ensue.automata.predicates import Predicate
+from ensue.data.schema import Schema
 
 #: The sets of states that the runs of a window can be in.
 _Subset = frozenset[int]
@@ -51,15 +52,21 @@ class Overlap:
     undecided: tuple[str, ...] = ()  # what was not decided: without a bound, it may be that there is one
 
 
-def overlap(automaton: Automaton, expectation: Expectation | None = None, *, timed: bool = True) -> Overlap:
-    """Decides it for the windows of an automaton, over the streams that are as expected; `timed` as of `Streams`.
+def overlap(
+    automaton: Automaton,
+    expectation: Expectation | None = None,
+    *,
+    timed: bool = True,
+    schema: Schema | None = None,
+) -> Overlap:
+    """Decides it for the windows of an automaton, over the streams that are as expected; the rest is as for `Streams`.
 
     >>> from ensue.automata.build import build
     >>> from ensue.language.parser import parse_pattern
     >>> overlap(build(parse_pattern("a:* : b"))).bounded, overlap(build(parse_pattern("ANY:{3}"))).most
     (False, 2)
     """
-    streams = Streams((t.guard for t in automaton.transitions), expectation, timed=timed)
+    streams = Streams((t.guard for t in automaton.transitions), expectation, timed=timed, schema=schema)
     undecided = [*streams.undecided, *_of_registers(automaton)]
     try:
         graph = _Graph(automaton, streams)

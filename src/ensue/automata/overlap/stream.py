@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from ensue.automata.build.expect import Expectation
 from ensue.automata.overlap.conditions import (
+    NAN,
     Atom,
     Condition,
     IsMissing,
@@ -40,6 +41,7 @@ from ensue.automata.predicates import (
     machines_of,
     predicates_of,
 )
+from ensue.data.schema import Schema
 
 #: More kinds of next events than this are too many to go through.
 MOST_LETTERS = 2_000
@@ -80,10 +82,18 @@ class Letter:
 class Streams:
     """The streams as far as these guards, and what they ask of the past, can tell them apart.
 
-    If they are `timed`, the attribute `time` is the time of the events: it is never missing and never falls.
+    If they are `timed`, the attribute `time` is the time of the events: it is never missing and never falls. Where the
+    schema does not tell that a value is no float, it may be NaN.
     """
 
-    def __init__(self, guards: Iterable[Guard], expectation: Expectation | None, *, timed: bool = True) -> None:
+    def __init__(
+        self,
+        guards: Iterable[Guard],
+        expectation: Expectation | None,
+        *,
+        timed: bool = True,
+        schema: Schema | None = None,
+    ) -> None:
         self._expectation = expectation
         own = predicates_of(guards)
         asked = [*own, *(predicates_of(expectation.unexpected) if expectation else ())]
@@ -99,7 +109,7 @@ class Streams:
         self._parts = {name: made_of(name) for g in groups_of(atoms) for name, made in g.names if made}
         atoms += [IsMissing(v) for parts in self._parts.values() for v in parts]
         self._undecided = [a for a in atoms if isinstance(a, Undecided)]
-        self.groups = groups_of(atoms, timed=timed)
+        self.groups = groups_of(atoms, timed=timed, schema=schema)
         self._letters: dict[Memories, list[Letter]] = {}
 
     @property
@@ -147,7 +157,7 @@ class Streams:
         unknown = itertools.product(_TRUTHS, repeat=len(self._undecided))
         found: dict[tuple[frozenset[Predicate], Memories], Letter] = {}
         for type_, nexts, said in itertools.product(types, itertools.product(*choices), unknown):
-            if self._parts and self._is_made_of_missing(memories, nexts):
+            if self._parts and not self._can_be_made(memories, nexts):
                 continue
             true = self._true(type_, nexts, said)
             after = tuple(n.after for n in nexts)
@@ -158,15 +168,16 @@ class Streams:
             raise TooMany
         return list(found.values())
 
-    def _is_made_of_missing(self, memories: Memories, nexts: tuple[Next, ...]) -> bool:
-        """Whether something would be computed from a value that is missing."""
+    def _can_be_made(self, memories: Memories, nexts: tuple[Next, ...]) -> bool:
+        """Whether nothing is computed from a value that is missing, and only NaN from NaN."""
         places: dict[Operand, float | None] = {}
         for group, memory, chosen in zip(self.groups, memories, nexts, strict=True):
             places |= group.places(memory, chosen.placement)
-        return any(
-            places[Value(name, made=True)] is not None and any(places[v] is None for v in parts)
-            for name, parts in self._parts.items()
-        )
+        for name, parts in self._parts.items():
+            found = places[Value(name, made=True)]
+            if found is not None and any(places[v] is None or (places[v] == NAN != found) for v in parts):
+                return False
+        return True
 
     def _true(self, type_: str | None, nexts: tuple[Next, ...], said: Iterable[Truth]) -> frozenset[Predicate]:
         known: dict[Atom, Truth] = dict(zip(self._undecided, said, strict=True))

@@ -3,7 +3,7 @@
 Values that are compared with each other are a *group*. Of a group only the order matters, that of its values still in
 reach and of its constants: a weak order. For dense values each order that agrees with itself can occur (these are the
 maximal consistent sets of Demri and D'Souza), so nothing is lost. Between whole numbers there may be no room: then more
-seems possible than is.
+seems possible than is. NaN is in no order, so a value that may be NaN has one more place, beside the line.
 """
 
 from __future__ import annotations
@@ -14,21 +14,30 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+import pyarrow as pa
+
 from ensue.automata.overlap.conditions import (
+    NAN,
     Atom,
     Compares,
     Fixed,
     IsMissing,
+    Nanoseconds,
     Operand,
     Truth,
     Undecided,
     Value,
     atom_truth,
+    in_order,
+    made_of,
 )
+from ensue.data.schema import Kind, Schema, ValueType
+from ensue.language.parser import parse_expression
+from ensue.logic.types import Typing
 
-#: The rank of each remembered value in the order, None for one that is missing; then the ranks of the constants.
-Memory = tuple[tuple[int | None, ...], tuple[int, ...]]
-#: Where the new values lie: ranks, or between two ranks; None for what is missing.
+#: Each remembered value's rank in the order, or NAN, or None if it is missing; then the ranks of the constants.
+Memory = tuple[tuple[float | None, ...], tuple[int, ...]]
+#: Where the new values lie: ranks, between two ranks, or at NAN; None for what is missing.
 Placement = tuple[float | None, ...]
 #: The attribute that has the time of events, unless another one is named.
 TIME = "time"
@@ -51,6 +60,7 @@ class Group:
     constants: tuple[int | float | str, ...]  # in their order
     atoms: tuple[Compares | IsMissing, ...]
     timed: bool = True  # whether the attribute `time` is the time of the events
+    floats: frozenset[tuple[str, bool]] = frozenset()  # the names whose values may be NaN
 
     @property
     def only_constants(self) -> bool:
@@ -73,18 +83,22 @@ class Group:
         return (None,) * len(self.remembered), tuple(range(len(self.constants)))
 
     def following(self, memory: Memory) -> Iterator[Next]:
-        """What can come next; of several ways with the same outcome, one."""
+        """What can come next; of several ways with the same outcome, one.
+
+        What is missing or NaN is part of the outcome, as it tells what is computed from these values.
+        """
         seen = set()
         for placement in self._placements(memory):
             places = self.places(memory, placement)
             truths = tuple(atom_truth(a, places) for a in self.atoms)
             after = self.after(memory, placement)
-            if (truths, after) not in seen:
-                seen.add((truths, after))
+            outcome = (truths, after, tuple(p if p is None or p == NAN else 0 for p in placement))
+            if outcome not in seen:
+                seen.add(outcome)
                 yield Next(placement, truths, after)
 
     def _placements(self, memory: Memory) -> Iterator[Placement]:
-        known: list[float] = sorted({r for r in memory[0] if r is not None} | set(memory[1]))
+        known = sorted(in_order(memory[0]) | set(memory[1]))
         yield from self._placed(memory, known, ())
 
     def _placed(self, memory: Memory, known: list[float], so_far: Placement) -> Iterator[Placement]:
@@ -99,6 +113,8 @@ class Group:
                 yield from self._placed(memory, sorted({*known, place}), (*so_far, place))
         if not is_time:
             yield from self._placed(memory, known, (*so_far, None))
+        if self.ordered and (name, made) in self.floats:
+            yield from self._placed(memory, known, (*so_far, NAN))
 
     def _possible(self, known: Sequence[float]) -> Iterable[float]:
         if not self.ordered:
@@ -121,8 +137,8 @@ class Group:
     def after(self, memory: Memory, placement: Placement) -> Memory:
         """What is remembered then."""
         kept = self.kept(memory, placement)
-        rank = {p: r for r, p in enumerate(sorted({p for p in kept if p is not None} | set(memory[1])))}
-        return tuple(None if p is None else rank[p] for p in kept), tuple(rank[c] for c in memory[1])
+        rank = {p: r for r, p in enumerate(sorted(in_order(kept) | set(memory[1])))}
+        return tuple(p if p is None else rank.get(p, NAN) for p in kept), tuple(rank[c] for c in memory[1])
 
 
 def _around(known: Sequence[float]) -> Iterator[float]:
@@ -137,8 +153,8 @@ def _around(known: Sequence[float]) -> Iterator[float]:
     yield from known
 
 
-def groups_of(atoms: Iterable[Atom], *, timed: bool = True) -> list[Group]:
-    """The groups that these atoms speak of."""
+def groups_of(atoms: Iterable[Atom], *, timed: bool = True, schema: Schema | None = None) -> list[Group]:
+    """The groups that these atoms speak of; the schema tells which values are floats, and so may be NaN."""
     asked = [a for a in dict.fromkeys(atoms) if not isinstance(a, Undecided)]
     together: dict[tuple[str, bool], set[tuple[str, bool]]] = {}
     for a in asked:
@@ -154,8 +170,35 @@ def groups_of(atoms: Iterable[Atom], *, timed: bool = True) -> list[Group]:
         constants = {c for a in own for c in _constants(a)}
         if any(isinstance(c, bool) for c in constants):
             constants = {False, True}
-        found.append(Group(tuple(names), tuple(reach), tuple(_in_order(constants)), tuple(own), timed))
+        floats = _floats(names, constants, timed, schema)
+        found.append(Group(tuple(names), tuple(reach), tuple(_in_order(constants)), tuple(own), timed, floats))
     return found
+
+
+def _floats(
+    names: Iterable[tuple[str, bool]], constants: Iterable[object], timed: bool, schema: Schema | None
+) -> frozenset[tuple[str, bool]]:
+    """Those of the values, which are compared with each other, that may be NaN: floats, and what may be floats."""
+    types = {n: _type(*n, schema) for n in names}
+    numbers = all(t is None or t.kind.numeric or t.kind is Kind.NULL for t in types.values())
+    if not numbers or any(isinstance(c, str | bool | Nanoseconds) for c in constants):
+        return frozenset()
+    return frozenset(n for n, t in types.items() if _may_be_nan(t) and not (timed and _is_of_time(*n)))
+
+
+def _type(name: str, made: bool, schema: Schema | None) -> ValueType | None:
+    if made:
+        return Typing(schema).infer(parse_expression(name))
+    return None if schema is None else schema.attributes.get(name)
+
+
+def _may_be_nan(type_: ValueType | None) -> bool:
+    return type_ is None or (type_.kind is Kind.FLOAT and not pa.types.is_decimal(type_.arrow))
+
+
+def _is_of_time(name: str, made: bool) -> bool:
+    """Whether it is the time of an event, or made of such times alone."""
+    return {v.name for v in made_of(name)} == {TIME} if made else name == TIME
 
 
 def _values(a: Compares | IsMissing) -> list[Value]:
