@@ -65,7 +65,7 @@ class Choice:
         made = self.plan if self.layers is None else self.layers
         if made is not None:
             return made.final_marks
-        return [] if self.runs is None else self.runs.marks
+        return [] if self.runs is None else list(self.runs.marks)
 
     @property
     def by_time(self) -> bool:

@@ -217,9 +217,10 @@ def _marked(p: ast.Pattern, name: str, *, last: bool, under_as: bool) -> ast.Pat
         case ast.Unless() | ast.NotAfter() | ast.NotBefore():
             return dataclasses.replace(p, body=inner(p.body))
         case ast.Sequence() | ast.NotBetween():
-            near, far = ("right", "left") if last else ("left", "right")
-            made = dataclasses.replace(p, **{near: inner(getattr(p, near))})
-            return dataclasses.replace(made, **{far: inner(getattr(p, far))}) if nullable(getattr(p, near)) else made
+            near, far = (p.right, p.left) if last else (p.left, p.right)
+            other = inner(far) if nullable(near) else far
+            left, right = (other, inner(near)) if last else (inner(near), other)
+            return dataclasses.replace(p, left=left, right=right)
         case ast.Or() | ast.All():
             return dataclasses.replace(p, left=inner(p.left), right=inner(p.right))
     raise NotApart
@@ -236,8 +237,9 @@ class _Present:
 
     def __init__(self, p: ast.Pattern, out: Collection[Path], path: Path, compared: frozenset[str]) -> None:
         self._whole, self._out, self._path, self._compared = p, out, path, compared
-        self._node = _at(p, path)
-        assert isinstance(self._node, ast.Absence)
+        node = _at(p, path)
+        assert isinstance(node, ast.Absence)
+        self._node: ast.Unless | ast.NotBetween | ast.NotAfter | ast.NotBefore = node
         self._absent = _told_apart(self._node.absent, _bound(p).keys())
         self._new = set(bindings(self._absent))  # the variables that its events may get here
 
@@ -249,8 +251,8 @@ class _Present:
         one = isinstance(self._node, ast.NotBefore) and is_atom(self._node.body)
         span = self._longest()
         if span is not None:
-            pattern, made = (None if p is None else ast.Within(p, span, span=p.span) for p in (pattern, made))
-        assert pattern is not None
+            pattern = ast.Within(pattern, span, span=pattern.span)
+            made = None if made is None else ast.Within(made, span, span=made.span)
         return Excluded(self._node.absent, pattern, made, self._compared, alike, one)
 
     def _part(self, name: str) -> ast.Pattern:
@@ -309,9 +311,10 @@ class _Present:
                 self._new.add(p.variable)
                 return dataclasses.replace(p, body=part)
             case ast.Sequence() | ast.NotBetween() | ast.All() if not beyond:
-                other = "left" if name == "right" else "right"
-                side = without(getattr(p, other), self._out, (*path, other))
-                made = dataclasses.replace(p, **{name: part, other: side})
+                behind = name == "left"
+                side = without(p.right if behind else p.left, self._out, (*path, "right" if behind else "left"))
+                left, right = (part, side) if behind else (side, part)
+                made = dataclasses.replace(p, left=left, right=right)
                 return _lifted(made) if path in self._out else made
             case ast.Iteration() if not has_rounds(p) and not beyond:
                 return part
