@@ -103,7 +103,7 @@ class Choice:
 
     def _folded(self) -> Plan:
         if self.plan is None:
-            raise NotFolded(self.because)
+            raise NotFolded(self.without_plan)
         return folded_plan(self.plan, parts_asked(self.checked.query, self.checked.schema))
 
     @property
