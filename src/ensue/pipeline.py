@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, replace
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -26,8 +27,9 @@ from ensue.data.reading import Reading, no_unit
 from ensue.data.schema import Schema
 from ensue.engines.item_lookback import ItemLookBack
 from ensue.engines.opening import Progress
+from ensue.engines.sampling import sampled
 from ensue.engines.unexpected import count_unexpected
-from ensue.engines.whole_tables import BATCH, evaluate_table
+from ensue.engines.whole_tables import BATCH, Work, evaluate_table
 from ensue.errors import did_you_mean, listed
 from ensue.language import ast
 from ensue.logic.check import check
@@ -57,6 +59,14 @@ class RunOptions:
     closed: bool = False  # whether nothing follows the events: what waits for a time or an end is told then
 
 
+@dataclass(frozen=True)
+class Draw:
+    """How many matches are drawn; the same seed gives the same ones."""
+
+    wanted: int
+    seed: int | None
+
+
 def run(query: ast.Query, text: str, events: Any, options: RunOptions, *, reading: Reading) -> Matches | Totals:
     """All stages after parsing: check against the events' schema, evaluate, wrap the result."""
     if query.aggregation is not None:
@@ -64,17 +74,41 @@ def run(query: ast.Query, text: str, events: Any, options: RunOptions, *, readin
     budget = Budget.of(options.memory, advice_for(query, options.engine))
     with budget.explaining_memory_errors():
         choice, stream = _read(query, text, events, attributes_used(query), options.engine, reading)
-        rows = choice.for_table
-        found = evaluate_table(rows, stream, progress=options.progress, budget=budget, closed=options.closed)
+        found = _listed(choice, stream, options, budget)
         if not len(found):
             warn_of_unknown_types(query, stream)
-        if rows.plan is not None and rows.plan.spans is not None and rows.plan.spans.shown:
-            found = written_out(found, stream, rows.plan.keys, budget)
-        unexpected = count_unexpected(choice, stream, budget, BATCH)
-        found = in_order(choice.checked, stream, found)
-        look_back = ItemLookBack(choice.checked)
-        own = _of_result(budget, found)
-        return Matches(look_back.checked, look_back.extended(stream), found, own, unexpected=unexpected)
+        return _matches(choice, stream, found, budget)
+
+
+def sample(query: ast.Query, text: str, events: Any, draw: Draw, options: RunOptions, *, reading: Reading) -> Matches:
+    """The same for `Query.sample`, which gives some of the matches, drawn at random."""
+    budget = Budget.of(options.memory, advice_for(query, options.engine))
+    with budget.explaining_memory_errors():
+        choice, stream = _read(query, text, events, attributes_used(query), options.engine, reading)
+        how: Any = {"progress": options.progress, "budget": budget, "closed": options.closed}
+        work = Work(choice, stream, **how)
+        found = ComplexEvents((), [])
+        if draw.wanted:
+            found = sampled(work, draw.wanted, Random(draw.seed), lambda: _listed(choice, stream, options, budget))
+            if not len(found):
+                warn_of_unknown_types(query, stream)
+        return _matches(choice, stream, in_order(choice.checked, stream, found), budget)
+
+
+def _listed(choice: Choice, stream: EventStream, options: RunOptions, budget: Budget) -> ComplexEvents:
+    """All matches, as ORDER BY sorts them."""
+    rows = choice.for_table
+    found = evaluate_table(rows, stream, progress=options.progress, budget=budget, closed=options.closed)
+    if rows.plan is not None and rows.plan.spans is not None and rows.plan.spans.shown:
+        found = written_out(found, stream, rows.plan.keys, budget)
+    return in_order(choice.checked, stream, found)
+
+
+def _matches(choice: Choice, stream: EventStream, found: ComplexEvents, budget: Budget) -> Matches:
+    unexpected = count_unexpected(choice, stream, budget, BATCH)
+    look_back = ItemLookBack(choice.checked)
+    own = _of_result(budget, found)
+    return Matches(look_back.checked, look_back.extended(stream), found, own, unexpected=unexpected)
 
 
 def _totals(query: ast.Query, text: str, events: Any, options: RunOptions, reading: Reading) -> Totals:

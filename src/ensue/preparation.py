@@ -20,8 +20,8 @@ from ensue.own.user_automata import Automaton
 from ensue.row_patterns.sql import sql
 
 #: How a step evaluates its query: its matches, which events took part, more matches than fit, SQL, with corrections,
-#: with an automaton named `m` whose runs compute.
-_RUN, _DETECT, _REFUSED, _SQL, _LIVE, _RUNS = range(6)
+#: with an automaton named `m` whose runs compute, some of its matches.
+_RUN, _DETECT, _REFUSED, _SQL, _LIVE, _RUNS, _SAMPLE = range(7)
 #: Open matches of these take more than the first room for them, so that what clears it is compiled too.
 _EVENTS = 60_000
 
@@ -65,6 +65,7 @@ STEPS = (
     Step(
         "aggregates of all matches", f"AGGREGATE sum(x.v) AS s, max(sum(x.f)) AS m FROM S WHERE (A AS x)+ ; B {_NEAR}"
     ),
+    Step("samples", "SELECT * FROM S WHERE A+ ; B WITHIN 70 EVENTS", _SAMPLE),
     Step("late events", "SELECT x.v, y FROM S WHERE A AS x ; B AS y WITHIN 3 s", _LIVE),
     Step("automata with a register", "SELECT n, count(x) AS c FROM S WHERE MATCHES m PARTITION BY k WITHIN 4 s", _RUNS),
     Step("detection", f"SELECT * FROM S WHERE A ; B {_NEAR}", _DETECT),
@@ -114,6 +115,8 @@ def steps() -> Iterator[Done]:
 def _evaluate(step: Step, events: pa.Table) -> None:
     if step.how == _RUN:
         query(step.text).run(events, engine="automaton").to_arrow()
+    elif step.how == _SAMPLE:
+        len(query(step.text).sample(events[:1_000], 10, seed=1, engine="automaton"))
     elif step.how == _DETECT:
         len(query(step.text).detect(events, engine="automaton"))
     elif step.how == _SQL:

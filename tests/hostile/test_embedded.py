@@ -119,5 +119,7 @@ def test_the_error_says_what_is_large_and_what_to_write_instead() -> None:
         "    or: LIMIT 10 PER END, for at most ten matches at each end\n"
         "    or: SELECT NEXT, LAST or MAX, for the best match at each end\n"
         "    or: SELECT the variables you need instead of *: matches that agree in them become one\n"
-        "    or: Query.detect, for the events that end a match and took part in one, without the matches"
+        "    or: Query.detect, for the events that end a match and took part in one, without the matches\n"
+        "    or: AGGREGATE count(*) AS n instead of SELECT, for their number, sums and extremes\n"
+        "    or: Query.sample, for some of them, drawn at random"
     )

@@ -85,6 +85,8 @@ def test_explain_tells_it():
         "LIMIT 10 PER END, for at most ten matches at each end",
         "SELECT NEXT, LAST or MAX, for the best match at each end",
         "Query.detect, for the events that end a match and took part in one, without the matches",
+        "AGGREGATE count(*) AS n instead of SELECT, for their number, sums and extremes",
+        "Query.sample, for some of them, drawn at random",
     ]
     assert told("SELECT * FROM S WHERE A+ PARTITION BY k")[0] == (
         "matches       of one end: they may double with each event of a partition"

@@ -12,6 +12,7 @@ import pyarrow.dataset
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
+from small_s3 import small_s3
 
 import ensue
 from ensue import DataError
@@ -121,6 +122,51 @@ def test_folders_that_cannot_be_read(tmp_path):
         ensue.match("file:///nowhere/at_all.csv", ASK)
     with pytest.raises(DataError, match=r"cannot read nothing://x/y\.csv: "):
         ensue.match("nothing://x/y.csv", ASK)
+
+
+@pytest.fixture(scope="module")
+def bucket():
+    """Files at an address of S3, and how the address ends."""
+    parquet, zipped = pa.BufferOutputStream(), pa.BufferOutputStream()
+    pa.parquet.write_table(TABLE[:2], parquet)
+    with pa.CompressedOutputStream(zipped, "gzip") as stream:
+        pa.csv.write_csv(TABLE, stream)
+    lines = "".join(json.dumps(row) + "\n" for row in ROWS)
+    files = {
+        "all.csv.gz": zipped.getvalue().to_pybytes(),
+        "day one/a.parquet": parquet.getvalue().to_pybytes(),
+        "day one/_temporary/b.parquet": b"half",
+        "days/1/a.jsonl": lines[: lines.index("\n") + 1].encode(),
+        "days/2/a.jsonl": lines[lines.index("\n") + 1 :].encode(),
+        "days/2/notes.txt": b"no events",
+        "mixed/a.csv": b"time",
+        "mixed/b.tsv": b"time",
+    }
+    with small_s3(files) as end:
+        yield lambda path: f"s3://key:secret@bucket/{path}{end}"
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["all.csv.gz", "day%20one", "day%20one/a.parquet", "days", "days/*/a.jsonl", "days/**/*.jsonl"],
+)
+def test_a_remote_path(bucket, path):
+    assert ensue.match(bucket(path), ASK).to_arrow().to_pylist() == FOUND
+    assert read_schema(bucket(path)).names == ["time", "type", "v"]
+
+
+def test_remote_paths_that_cannot_be_read(bucket):
+    """Without the keys that the address has."""
+    for path, said in {
+        "none.csv": "there is no file s3://bucket/none.csv",
+        "none*.csv": r"no file is named like s3://bucket/none\*.csv",
+        "days/2/notes.txt": "cannot tell the format of bucket/days/2/notes.txt",
+        "mixed": "s3://bucket/mixed.* has files of several formats",
+        "day%20one/_temporary/b.parquet": "cannot read s3://bucket/day%20one/_temporary/b.parquet",
+    }.items():
+        with pytest.raises(DataError, match=said) as refused:
+            ensue.match(bucket(path), ASK)
+        assert "secret" not in str(refused.value)
 
 
 def test_geojson(tmp_path):

@@ -72,6 +72,19 @@ def test_formats_on_standard_output(folder):
     assert command(*asked, "table")[1].endswith(b"1 match\n")
 
 
+def test_a_sample(folder):
+    (folder / "q.sql").write_text("SELECT * FROM S WHERE A+")
+    (folder / "events.csv").write_text("time,type\n" + "".join(f"{k},A\n" for k in range(80)))
+    asked = ("run", "q.sql", "-i", "events.csv", "--unit", "s", "--format", "jsonl", "--sample")
+    drawn = [command(*asked, "3", "--seed", seed)[1] for seed in ("1", "1", "2")]
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert len(set(drawn[0].splitlines())) == 3
+    assert command(*asked, "0") == (0, b"", "0 matches\n")
+    for wrong in (("-1",), ("1", "--engine", "spark"), ("1", "--follow")):
+        assert "--sample" in command(*asked, *wrong)[2]
+    assert "it needs --sample" in command("run", "q.sql", "-i", "events.csv", "--seed", "1")[2]
+
+
 @pytest.mark.parametrize("ending", ["json", "jsonl", "csv", "arrow", "parquet", "feather"])
 def test_what_is_written_can_be_read(folder, ending):
     assert command("run", "q.sql", "-i", "events.csv", "-o", f"found.{ending}")[0] == 0

@@ -25,7 +25,7 @@ from ensue.cli.inputs import (
     read_standard_input,
     spark_frame,
 )
-from ensue.cli.options import Columns, Events, Master, Params, QueryFile, Running, SchemaOf, with_options
+from ensue.cli.options import Columns, Events, Master, Params, QueryFile, Running, Sample, SchemaOf, Seed, with_options
 from ensue.cli.progress_bars import asking, counted, counting
 from ensue.cli.starter import starter
 from ensue.data.sources import read_schema
@@ -153,8 +153,11 @@ def run_command(
     page: Annotated[
         str | None, typer.Option(metavar="FILE", help="With --follow: a page that shows the query as it runs.")
     ] = None,
+    sample: Sample = None,
+    seed: Seed = None,
 ) -> None:
     """Runs a query over events and writes its matches; without --output, shows a short table."""
+    _check_sample(sample, seed, "--follow" if follow else engine)
     if follow:
         _check_follow(output, engine, no_time=how.no_time)
         _follow(read_query(file, how.param), input, how, delay, format or OutputFormat.jsonl, page)
@@ -176,7 +179,8 @@ def run_command(
         return
     events = read_events(input)
     with counting("matching") as told:
-        found = made.run(events, **how.running, engine=engine, progress=told)
+        running: Any = {**how.running, "engine": engine, "progress": told}
+        found = made.run(events, **running) if sample is None else made.sample(events, sample, seed=seed, **running)
     _write(found, output, wanted)
 
 
@@ -237,6 +241,13 @@ def prepare_command() -> None:
     typer.echo(f"{seconds:5.1f} s of processor time in all; {f'kept in {kept}' if kept else 'kept nowhere'}")
     if kept is None:
         raise EngineError("no folder for compiled kernels can be written to", "NUMBA_CACHE_DIR names another")
+
+
+def _check_sample(sample: int | None, seed: int | None, engine: str) -> None:
+    if sample is None and seed is not None:
+        raise typer.BadParameter("--seed says which sample is drawn: it needs --sample")
+    if sample is not None and engine in ("spark", "--follow"):
+        raise typer.BadParameter(f"--sample draws from events in a file, not with {engine}")
 
 
 def _check_follow(output: str | None, engine: str, *, no_time: bool) -> None:

@@ -65,7 +65,7 @@ def check_standard_input(file: str, input: str | None) -> None:
 
 def read_events(input: str) -> pa.Table:
     """The events of a path, or of standard input."""
-    with moving(f"reading {'standard input' if input == '-' else Path(input).name}"):
+    with moving(f"reading {'standard input' if input == '-' else Path(input).name.partition('?')[0]}"):
         return read_standard_input() if input == "-" else read_table(input)
 
 

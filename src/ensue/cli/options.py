@@ -33,6 +33,10 @@ Params = Annotated[
 Master = Annotated[
     str | None, typer.Option(help="Where Spark runs, local[*] by default: all cores of this machine.", metavar="URL")
 ]
+Sample = Annotated[
+    int | None, typer.Option(min=0, metavar="N", help="So many of the matches, drawn at random from all.")
+]
+Seed = Annotated[int | None, typer.Option(help="With --sample: the same seed gives the same matches.")]
 
 
 @dataclass(frozen=True)

@@ -149,6 +149,17 @@ class Sums:
         rows = zip(residue, near, known, tells, strict=True)
         return [_with_residue(int(r), float(n)) if k and t else None for r, n, k, t in rows]
 
+    def at_most(self, part: Part) -> list[int]:
+        """Numbers of matches: exact where residue and size tell, else some more, by a part of a million at most."""
+        near, exact = self._near(part), self.exact(part)
+        larger = np.flatnonzero(~(near < _FARTHEST)).tolist()
+        sizes, exponents = self._raw(part, "size"), self._raw(part, "exponent")
+        found = [0 if n is None else n for n in exact]
+        for row in larger:
+            number = (int(np.ldexp(sizes[row], 64)) << int(exponents[row])) >> 64
+            found[row] = number + (number >> 20) + 1
+        return found
+
     def _fits(self, part: Part) -> Mask:
         """Whether the residue, as a number with a sign, is the number itself."""
         residue, near = self._raw(part, "residue"), self._near(part)
@@ -162,7 +173,7 @@ class Sums:
     def _tells(self, part: Part) -> Mask:
         """Whether the number is near enough that its residue says which it is."""
         if part.fold is Fold.COUNT:
-            tells: Mask = self._near(part) < 2.0**112
+            tells: Mask = self._near(part) < _FARTHEST
             return tells
         with np.errstate(over="ignore"):
             magnitude = np.ldexp(self._raw(part, "magnitude"), self._raw(part, "exponent"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,15 +30,11 @@ def read_path(path: str | Path, only: frozenset[str] | None, encoded: str | None
     """The rows of all files that a path stands for, in the order of their names."""
     with explaining(path):
         if "://" in str(path):
-            return _read_remote(str(path), only)
+            return together(list(remote_tables(str(path), only)))
         files = _files(Path(path))
         if files == [Path(path)] or (_format_of(files[0]) == "parquet" and Path(path).is_dir()):
             return _read_file(Path(path), only, encoded)
-        kinds = sorted({_format_of(f) for f in files})
-        if len(kinds) > 1:
-            raise DataError(
-                f"{path} has files of several formats ({listed(kinds)}): name those to read, as in folder/*.csv"
-            )
+        check_one_format(files, path)
         return together([_read_file(f, only, encoded) for f in files])
 
 
@@ -61,22 +58,16 @@ def explaining(path: str | Path) -> Iterator[None]:
         yield
     except (pa.ArrowException, OSError, ValueError) as e:
         said = e.strerror if isinstance(e, OSError) and e.strerror else e
-        raise DataError(f"cannot read {str(path)[:200]}: {said}") from None
+        raise DataError(f"cannot read {shown(path)[:200]}: {said}") from None
 
 
 def _files(path: Path) -> list[Path]:
     """The files that a path stands for."""
     try:
         if path.is_dir():
-            # Like Spark, ignore names that begin with '.' or '_'.
             inside = (f.relative_to(path) for f in path.rglob("*") if f.is_file())
-            found = sorted(path / f for f in inside if not any(part[0] in "._" for part in f.parts))
-            known = [f for f in found if _ending(f) in _FORMATS]
-            if not known and found:
-                raise _unknown(found[0])
-            if not known:
-                raise DataError(f"the folder {path} has no files")
-            return known
+            found = sorted(path / f for f in inside if not _hidden(f))
+            return readable(found, path)
         if path.exists():
             return [path]
     except OSError as e:
@@ -90,61 +81,103 @@ def _files(path: Path) -> list[Path]:
     raise DataError(f"there is no file {path}")
 
 
+def readable(found: list[Path], folder: str | Path) -> list[Path]:
+    """Those of a folder's files whose format is known; at least one."""
+    known = [f for f in found if _ending(f) in _FORMATS]
+    if not known and found:
+        raise _unknown(found[0])
+    if not known:
+        raise DataError(f"the folder {shown(folder)} has no files")
+    return known
+
+
+def check_one_format(files: list[Path], where: str | Path) -> None:
+    """Refuses files that cannot be rows of one stream."""
+    kinds = sorted({_format_of_name(f) for f in files})
+    if len(kinds) > 1:
+        raise DataError(
+            f"{shown(where)} has files of several formats ({listed(kinds)}): name those to read, as in folder/*.csv"
+        )
+
+
+def shown(path: str | Path) -> str:
+    """A path as messages show it, which is without the keys that an address may have."""
+    return re.sub(r"(?<=://)[^/@]*@", "", str(path))
+
+
 def _ending(path: Path) -> str:
     endings = [s for s in path.suffixes if s not in _PACKED]
     return endings[-1].lower() if endings else ""
 
 
 def _format_of(path: Path) -> str:
-    if path.is_dir():
-        return _format_of(_files(path)[0])
-    if _ending(path) not in _FORMATS:
-        raise _unknown(path)
-    return _FORMATS[_ending(path)]
+    return _format_of(_files(path)[0]) if path.is_dir() else _format_of_name(path)
+
+
+def _format_of_name(name: str | Path) -> str:
+    if (ending := _ending(Path(name))) not in _FORMATS:
+        raise _unknown(name)
+    return _FORMATS[ending]
 
 
 def _unknown(source: Any) -> DataError:
     return DataError(f"cannot tell the format of {source}: name it .parquet, .csv, .tsv, .jsonl, .geojson or .arrow")
 
 
-def _read_file(path: Path, only: frozenset[str] | None, encoded: str | None) -> pa.Table:
-    kind = _format_of(path)
-    return _read_parquet(path, only, encoded) if kind == "parquet" else _read_format(path, kind)
-
-
-def _read_remote(address: str, only: frozenset[str] | None) -> pa.Table:
-    """A file or a folder on another file system; Arrow knows file, s3, gs, abfs and hdfs."""
+def remote_tables(address: str, only: frozenset[str] | None) -> Iterator[pa.Table]:
+    """A file, a folder or a pattern on another file system; Arrow knows file, s3, gs, abfs and hdfs."""
     import pyarrow.fs as fs
     import pyarrow.parquet as pq
 
     system, path = fs.FileSystem.from_uri(address)
-    info = system.get_file_info(path)
-    if info.type == fs.FileType.NotFound:
-        raise DataError(f"there is no file {address}")
-    if info.type == fs.FileType.Directory:
-        inside = system.get_file_info(fs.FileSelector(path, recursive=True))
-        names = sorted(i.path for i in inside if i.is_file and i.base_name[0] not in "._")
-    else:
-        names = [path]
-    tables = []
-    for name in names:
-        kind = _format_of_name(name, address)
-        if kind == "parquet":
+    names = _remote_files(system, path, shown(address))
+    check_one_format(names, address)
+    for name in map(Path.as_posix, names):
+        if _format_of_name(name) == "parquet":
             schema = pq.read_schema(name, filesystem=system)
-            columns = [n for n in schema.names if n in only] if only is not None and only <= set(schema.names) else None
-            tables.append(pq.read_table(name, filesystem=system, columns=columns))
+            yield pq.read_table(name, filesystem=system, columns=_columns(schema, only))
         else:
             with system.open_input_stream(name) as stream:  # it unpacks .gz by the name
-                tables.append(_read_format(pa.BufferReader(stream.read()), kind))
-    if not tables:
-        raise DataError(f"the folder {address} has no files")
-    return together(tables)
+                yield _read_format(pa.BufferReader(stream.read()), _format_of_name(name))
 
 
-def _format_of_name(name: str, address: str) -> str:
-    if _ending(Path(name)) not in _FORMATS:
-        raise _unknown(address)
-    return _FORMATS[_ending(Path(name))]
+def _remote_files(system: Any, path: str, address: str) -> list[Path]:
+    """The files that a path stands for, in the order of their names."""
+    import pyarrow.fs as fs
+
+    folder = path.partition("*")[0].rpartition("/")[0] if "*" in path else path
+    info = system.get_file_info(folder)
+    if info.type == fs.FileType.File:
+        return [Path(path)]
+    if info.type == fs.FileType.NotFound:
+        raise DataError(f"no file is named like {address}" if "*" in path else f"there is no file {address}")
+    found = [Path(i.path) for i in system.get_file_info(fs.FileSelector(folder, recursive=True)) if i.is_file]
+    if "*" not in path:
+        return readable(sorted(f for f in found if not _hidden(f.relative_to(folder))), address)
+    wanted = re.compile("".join(_IN_PATTERNS.get(part, re.escape(part)) for part in re.split(r"(\*\*/|\*)", path)))
+    named = sorted(f for f in found if wanted.fullmatch(f.as_posix()))
+    if not named:
+        raise DataError(f"no file is named like {address}")
+    return named
+
+
+#: What stands for what in the name of a file.
+_IN_PATTERNS = {"**/": "(?:.*/)?", "*": "[^/]*"}
+
+
+def _hidden(path: Path) -> bool:
+    """Whether Spark would leave it out, too: names that begin with '.' or '_'."""
+    return any(part[0] in "._" for part in path.parts)
+
+
+def _columns(schema: pa.Schema, only: frozenset[str] | None) -> list[str] | None:
+    """The columns to read: all, unless those that are asked for are there."""
+    return [n for n in schema.names if n in only] if only is not None and only <= set(schema.names) else None
+
+
+def _read_file(path: Path, only: frozenset[str] | None, encoded: str | None) -> pa.Table:
+    kind = _format_of(path)
+    return _read_parquet(path, only, encoded) if kind == "parquet" else _read_format(path, kind)
 
 
 def _read_parquet(source: Any, only: frozenset[str] | None, encoded: str | None) -> pa.Table:
@@ -154,7 +187,7 @@ def _read_parquet(source: Any, only: frozenset[str] | None, encoded: str | None)
         # In one thread: a process that ended right after a parallel read of a buffer aborted in 2 of 25 runs.
         return pq.ParquetFile(source, pre_buffer=False).read(use_threads=False)
     schema = _parquet_schema(source)
-    columns = [n for n in schema.names if n in only] if only is not None and only <= set(schema.names) else None
+    columns = _columns(schema, only)
     strings = encoded in schema.names and pa.types.is_string(schema.field(encoded).type)
     # Buffering ahead helps with remote files; for a local file it costs a tenth of the time (measured).
     how = {"read_dictionary": [encoded] if strings else None, "pre_buffer": False}

@@ -38,7 +38,7 @@ from ensue.kernels.programs import MoveNotes, Programs
 from ensue.kernels.register_data import RegisterData, Spine
 from ensue.kernels.register_programs import RegisterPrograms
 from ensue.kernels.select import CHOOSE, Choice
-from ensue.kernels.stepping import Batch, Partitions, Reporting, Rules, Stack, State
+from ensue.kernels.stepping import Batch, End, Partitions, Reporting, Rules, Stack, State
 from ensue.kernels.value_trees import DEEPEST, LEAST
 from ensue.kernels.window_segments import WindowSegments
 from ensue.language import ast
@@ -208,6 +208,26 @@ class Evaluator:
             return ComplexEvents((piece,), self.plan.marks)
         computed = replace(piece, computed=self.windows.over(piece))
         return ComplexEvents((computed,), self.plan.marks, self.plan.spans.variable)
+
+    def present_end(self, batch: Batch, position: int) -> End:
+        """Where the matches are that end at the event at which the evaluator has stopped to report them."""
+        row, tables = int(self.progress[stepping.CURSOR]), self.programs.tables()
+        k = int(batch.partitions[row]) if self.rules.keyed else 0
+        program = tables.programs[tables.program[self.partitions.configuration[k], batch.classes[row]]]
+        first, last = int(program[stepping.FIRST_REPORT]), int(program[stepping.LAST_REPORT])
+        if self._memory is None:
+            return End(tables.reports, first, last, self.partitions.slots, k, position)
+        return End(self._memory.ends, first, last, self._selected, 0, position)
+
+    def present_lows(self, batch: Batch, position: int) -> tuple[int, int]:
+        """The earliest stamps of a run that the window still holds at that event."""
+        rules, row = self.rules, int(self.progress[stepping.CURSOR])
+        k = int(batch.partitions[row]) if rules.keyed else 0
+        rank = int(self.partitions.count[k]) if rules.counted else position
+        by_events = stepping.NO_BOUND if rules.events == stepping.NO_BOUND else rank - rules.events + 1
+        if rules.ticks == stepping.NO_BOUND:
+            return by_events, stepping.NO_BOUND
+        return max(int(batch.times[row]) - rules.ticks, stepping.NO_BOUND), by_events
 
     def begun(self) -> Positions:
         """The positions of the events in the match structure, in stream order; of windows, where they begin."""

@@ -16,10 +16,13 @@ _FEWER_ROWS = "rows one by one (for row in matches), or tables a part at a time 
 def advice_for(query: ast.Query, engine: str = "auto", *, on_spark: bool = False) -> Advice:
     """A function from what is large to texts that say how to reduce it. `engine` is the one that the user asked for."""
 
+    many = [_window(query), _limit(query), _selector(query), _fewer(query), _detect(query)]
+    many += [_totals(query), None if on_spark else _sample(query)]
+
     def advice(what: Large) -> list[str]:
         given: dict[Large, list[str | None]] = {
-            Large.ENDING: [_window(query), _limit(query), _selector(query), _fewer(query), _detect(query)],
-            Large.MATCHES: [_window(query), _limit(query), _selector(query), _fewer(query), _detect(query)],
+            Large.ENDING: many,
+            Large.MATCHES: many,
             Large.JUDGED: [_window(query), _keys(query), _plainer(query)],
             Large.CHOICES: [_window(query), "a condition that uses fewer sets of events"],
             Large.TOOK_PART: [_window(query), _keys(query)],
@@ -49,7 +52,9 @@ def _window(query: ast.Query) -> str:
 
 
 def _limit(query: ast.Query) -> str | None:
-    return "LIMIT 10 PER END, for at most ten matches at each end" if query.limit is None else None
+    if query.limit is not None or query.aggregation is not None:
+        return None
+    return "LIMIT 10 PER END, for at most ten matches at each end"
 
 
 def _selector(query: ast.Query) -> str | None:
@@ -61,7 +66,7 @@ def _selector(query: ast.Query) -> str | None:
 
 def _fewer(query: ast.Query) -> str | None:
     """Matches differ only in the variables that are shown. If fewer are shown, several matches become one."""
-    if query.items is None:
+    if query.items is None and query.aggregation is None:
         return "SELECT the variables you need instead of *: matches that agree in them become one"
     return None
 
@@ -72,9 +77,21 @@ def _shown(query: ast.Query) -> str | None:
 
 
 def _detect(query: ast.Query) -> str | None:
-    if query.limit is not None:
+    if query.limit is not None or query.aggregation is not None:
         return None
     return "Query.detect, for the events that end a match and took part in one, without the matches"
+
+
+def _totals(query: ast.Query) -> str | None:
+    if query.limit is not None or query.aggregation is not None:
+        return None
+    return "AGGREGATE count(*) AS n instead of SELECT, for their number, sums and extremes"
+
+
+def _sample(query: ast.Query) -> str | None:
+    if query.limit is not None or query.aggregation is not None:
+        return None
+    return "Query.sample, for some of them, drawn at random"
 
 
 def _keys(query: ast.Query) -> str | None:

@@ -17,7 +17,7 @@ from ensue.plan.choice import choose
 from ensue.report.html_page import Page, facts, picture, section, table, text_block
 from ensue.results.matches import Matches
 from ensue.results.rows import as_cell, rows_of
-from ensue.results.time_line import time_line
+from ensue.results.time_line import ends_over_time, time_line
 
 #: How many partitions and rows are listed.
 _PARTITIONS, _ROWS = 20, 20
@@ -35,6 +35,7 @@ def report(matches: Matches, *, because: str = "") -> Page:
         drawn = "" if choice.plan is None else picture(automaton_picture(choice.plan.automaton, "the automaton"))
     except EngineError:
         drawn = ""
+    counts = ends_over_time(matches)
     head = rows_of(matches.head(_ROWS).to_arrow())
     rows = table(list(head[0]), [[as_cell(v) for v in row.values()] for row in head]) if head else ""
     more = f'<p class="faint">the first {_ROWS} of {len(matches):,}</p>' if len(matches) > _ROWS else ""
@@ -43,7 +44,8 @@ def report(matches: Matches, *, because: str = "") -> Page:
         facts({**figures, **_span(matches)}),
         section("Warnings", text_block("\n\n".join(warnings), warning=True)),
         section("Query", text_block(print_query(checked.query))),
-        section("Time line", picture(time_line(matches))),
+        section("Matches over time", "" if counts is None else picture(counts)),
+        section("Examples", picture(time_line(matches, density=False))),
         section("Partitions", _partitions(matches)),
         section("Why there are no more", text_block(because)),
         section("Rows", rows, more),

@@ -40,7 +40,17 @@ class _Scale:
         return self.left + part * (_WIDTH - _MARGIN - self.left)
 
 
-def time_line(matches: Matches) -> Picture:
+def ends_over_time(matches: Matches) -> Picture | None:
+    """How many matches end when; None where there are too few to be counted."""
+    if len(matches) < 2:
+        return None
+    times = matches.stream.times
+    scale = _Scale(int(times[0]), int(times[-1]), _MARGIN + width_of("most 1,000,000") + 14)
+    bars, y = _density(matches, scale, 12)
+    return Picture(_WIDTH, y + 30, *bars, *_axis(matches, scale, y), name=f"when {_counted(matches)} end")
+
+
+def time_line(matches: Matches, *, density: bool = True) -> Picture:
     """The picture of a result; the busiest partitions, and of many matches their density and some examples."""
     stream = matches.stream
     if not len(stream):
@@ -52,9 +62,10 @@ def time_line(matches: Matches) -> Picture:
     left = _MARGIN + min(max(map(width_of, [*names, "examples"])), 220.0) + 14
     scale = _Scale(int(times[0]), int(times[-1]), left)
     parts, y = [label(_MARGIN, 22, _counted(matches))], _HEAD
-    if len(matches) > _MANY:
+    if len(matches) > _MANY and density:
         bars, y = _density(matches, scale, y)
-        parts += bars
+        parts += [*bars, label(_MARGIN, y + 22, "examples", class_="faint")]
+        y += 24
     for name, (place, chosen) in zip(names, lanes.items(), strict=False):
         drawn, y = _Lane(matches, scale, keys, place, chosen).drawn(y, name)
         parts.append(drawn)
@@ -225,7 +236,7 @@ def _density(matches: Matches, scale: _Scale, y: float) -> tuple[list[str], floa
         if count
     ]
     said = [label(_MARGIN, y + 10, "ends"), label(_MARGIN, y + 26, f"most {most:,}", class_="faint")]
-    return [*said, *bars, label(_MARGIN, y + height + 24, "examples", class_="faint")], y + height + 26
+    return [*said, *bars], y + height + 2
 
 
 def _axis(matches: Matches, scale: _Scale, y: float) -> list[str]:

@@ -1,14 +1,26 @@
-"""The public face: `query`, `match`, `Query`."""
+"""`query`, `match` and `Query`: one query, and all that can be done with it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 import pyarrow as pa
 
 from ensue import pipeline
-from ensue.corrections.live_options import LiveOptions
+from ensue.api.call_options import (
+    Call,
+    ChangingOptions,
+    LiveArguments,
+    Options,
+    SparkFrame,
+    SparkOptions,
+    check_known,
+    check_spark_engine,
+    kind_of,
+    live_options,
+    options_of_stream,
+)
 from ensue.data.schema import Schema
 from ensue.data.sources import is_spark
 from ensue.errors import DataError, EngineError
@@ -33,75 +45,9 @@ from ensue.results.svg import Picture
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from ensue.corrections.live_queries import Live, LiveQueries
+    from ensue.corrections.live_queries import Live
     from ensue.report.html_page import Page
     from ensue.why.answer import Why
-
-
-class SparkFrame(Protocol):
-    """The attribute that distinguishes a Spark DataFrame, so that type checkers do not need pyspark installed."""
-
-    @property
-    def isStreaming(self) -> bool: ...
-
-
-class Options(TypedDict, total=False):
-    """The options of `Query.run` over events in memory or in files."""
-
-    time: str | Mapping[str, str] | None
-    type: str | None
-    unit: str | None
-    tiebreak: str | None
-    engine: str
-    memory: str | int | None
-    progress: Callable[[int, int], None] | None
-    closed: bool
-
-
-class LiveArguments(TypedDict, total=False):
-    """The options of `Query.live` and of `live`."""
-
-    time: str
-    type: str | None
-    unit: str | None
-    tiebreak: str | None
-    disorder: Literal["revise", "wait"]
-    slack: str | None
-    delay: str | None
-    id: str | Sequence[str] | None
-    changes: str | None
-    engine: str
-    memory: str | int | None
-    keep: str | None
-    delays: Mapping[str, str]
-    state: bytes | None
-
-
-class SparkOptions(TypedDict, total=False):
-    """The options of `Query.run` over Spark DataFrames."""
-
-    time: str
-    type: str | None
-    unit: str | None
-    tiebreak: str | None
-    engine: Literal["auto", "spark"]
-    memory: str | int | None
-    unbounded: bool
-    alone: bool
-    buckets: int | None
-    name: str | None
-    closed: bool
-
-
-class ChangingOptions(SparkOptions, total=False):
-    """The same with those of streams whose events, or whose matches, may change."""
-
-    disorder: Literal["revise", "wait"] | None
-    slack: str | None
-    id: str | Sequence[str] | None
-    changes: str | None
-    delays: Mapping[str, str] | None
-    promises: str | None
 
 
 class Query:
@@ -194,9 +140,9 @@ class Query:
 
             frames: Any = events
             given: dict[str, Any] = {**options}
-            _check_spark_engine(given.pop("engine", "auto"))
+            check_spark_engine(given.pop("engine", "auto"))
             reading: Any = {c: given.pop(c) for c in ("time", "type", "unit", "tiebreak") if c in given}
-            spark = _of_stream(given, reading)
+            spark = options_of_stream(given, reading)
             said = explain_on_spark(self.ast, self.text, frames, verbose=verbose, reading=reading, **spark)
         else:
             checked = check(self.ast, self.text)
@@ -266,19 +212,17 @@ class Query:
         1           4         7    9
         1 match
         """
-        spark = _given({"unbounded": unbounded or None, "alone": alone or None, "buckets": buckets, "name": name})
+        reading = {"time": time, "type": type, "unit": unit, "tiebreak": tiebreak}
+        running = {"engine": engine, "memory": memory, "progress": progress, "closed": closed}
+        spark = {"unbounded": unbounded, "alone": alone, "buckets": buckets, "name": name}
         changing = {"disorder": disorder, "slack": slack, "id": id, "changes": changes, "delays": delays}
-        spark |= _given({**changing, "promises": promises})
-        reading: Any = {"time": time, "type": type, "unit": unit, "tiebreak": tiebreak}
+        call = Call.of({**reading, **running, **spark, **changing, "promises": promises})
         if is_spark(events):
-            from ensue.spark.run import OfStream, run
+            from ensue.spark.run import run
 
-            _check_on_spark(engine, progress)
-            how: Any = {"memory": memory, "closed": closed, "of_stream": OfStream(**_of_stream(spark, reading))}
-            return run(self.ast, self.text, events, **how, **reading)
-        _check_local(engine, events, spark)
-        how = pipeline.RunOptions(engine, memory, progress, closed)
-        return pipeline.run(self.ast, self.text, events, how, reading=reading)  # type: ignore[return-value]
+            return run(self.ast, self.text, events, **call.on_spark())
+        options = call.over_table(events)
+        return pipeline.run(self.ast, self.text, events, options, reading=call.reading)  # type: ignore[return-value]
 
     @overload
     def detect(self, events: SparkFrame | Mapping[str, SparkFrame], **options: Unpack[SparkOptions]) -> DataFrame: ...
@@ -286,23 +230,7 @@ class Query:
     @overload
     def detect(self, events: Any, **options: Unpack[Options]) -> Detections: ...
 
-    def detect(
-        self,
-        events: Any,
-        *,
-        time: str | Mapping[str, str] | None = "time",
-        type: str | None = None,
-        unit: str | None = None,
-        tiebreak: str | None = None,
-        engine: str = "auto",
-        memory: str | int | None = None,
-        progress: Callable[[int, int], None] | None = None,
-        closed: bool = False,
-        unbounded: bool = False,
-        alone: bool = False,
-        buckets: int | None = None,
-        name: str | None = None,
-    ) -> Detections | DataFrame:
+    def detect(self, events: Any, **options: Any) -> Detections | DataFrame:
         """Returns the events at which a match ends, and the events that took part in the matches that end there.
 
         It takes the same arguments as `run`. The result equals the matches of `run` grouped by their last event: one
@@ -322,36 +250,39 @@ class Query:
         1 event ends a match
         """
         hint = "AGGREGATE count(*) AS n ... GROUP BY END gives a row for each end"
+        check_known(options, "detect", Options, SparkOptions)
         refuse_aggregation(self.ast, self.text, "detect tells which events took part in matches", hint)
-        spark = _given({"unbounded": unbounded or None, "alone": alone or None, "buckets": buckets, "name": name})
+        call = Call.of(options)
         if is_spark(events):
-            from ensue.spark.run import OfStream, run
+            from ensue.spark.run import run
 
-            _check_on_spark(engine, progress)
-            common: Any = {"memory": memory, "closed": closed, "of_stream": OfStream(**spark), "mode": Mode.UNION}
-            return run(self.ast, self.text, events, time=time, type=type, unit=unit, tiebreak=tiebreak, **common)
-        _check_local(engine, events, spark)
-        return pipeline.detect(
-            self.ast,
-            self.text,
-            events,
-            pipeline.RunOptions(engine, memory, progress, closed),
-            reading={"time": time, "type": type, "unit": unit, "tiebreak": tiebreak},
-        )
+            return run(self.ast, self.text, events, mode=Mode.UNION, **call.on_spark())
+        return pipeline.detect(self.ast, self.text, events, call.over_table(events), reading=call.reading)
 
-    def why(
-        self,
-        events: Any,
-        *,
-        time: str | Mapping[str, str] | None = "time",
-        type: str | None = None,
-        unit: str | None = None,
-        tiebreak: str | None = None,
-        engine: str = "auto",
-        memory: str | int | None = None,
-        progress: Callable[[int, int], None] | None = None,
-        closed: bool = False,
-    ) -> Why:
+    def sample(self, events: Any, n: int, *, seed: int | None = None, **options: Unpack[Options]) -> Matches:
+        """Returns `n` different matches, drawn at random every set of `n` equally likely; all if they are fewer.
+
+        There may be exponentially many matches: where `AGGREGATE` would count them while events come, only those that
+        are drawn are written out. Otherwise all are, and then they must fit in memory. The matches are in the order of
+        `run`, whose arguments it takes, for events in memory or in files. The same `seed` gives the same matches.
+
+        >>> events = [{"time": k, "type": "A"} for k in range(60)]
+        >>> len(query("SELECT * FROM S WHERE A+").sample(events, 3, seed=1, unit="s"))
+        3
+        """
+        check_known(options, "sample", Options)
+        hint = "sample SELECT * with the same pattern"
+        refuse_aggregation(self.ast, self.text, "sample draws some of the matches, and AGGREGATE takes all", hint)
+        if is_spark(events):
+            raise DataError(
+                "sample takes events in memory or in files: give a part, such as df.limit(100_000).toPandas()"
+            )
+        _check_draw(n, seed)
+        call = Call.of(options)
+        how = call.over_table(events)
+        return pipeline.sample(self.ast, self.text, events, pipeline.Draw(n, seed), how, reading=call.reading)
+
+    def why(self, events: Any, **options: Unpack[Options]) -> Why:
         """Returns why the query matches no more of the events than it does. It takes the arguments of `run`.
 
         For each step of the pattern: how many events have its type, how many satisfy the conditions on such an event
@@ -377,14 +308,13 @@ class Query:
             x  (time=1, type=A, v=7)
             y  (time=9, type=B, v=9)
         """
+        check_known(options, "why", Options)
         if is_spark(events):
             raise DataError("why takes events in memory or in files: give a part, such as df.limit(100_000).toPandas()")
         from ensue.why.asking import why  # only who asks waits for it
 
-        _check_local(engine, events, {})
-        reading: Any = {"time": time, "type": type, "unit": unit, "tiebreak": tiebreak}
-        options = pipeline.RunOptions(engine, memory, progress, closed)
-        return why(self.ast, self.text, events, options, reading=reading)
+        call = Call.of(options)
+        return why(self.ast, self.text, events, call.over_table(events), reading=call.reading)
 
     def report(self, events: Any, **options: Unpack[Options]) -> Page:
         """Returns a page about the query over these events, as one HTML file that needs nothing else.
@@ -428,7 +358,10 @@ class Query:
         """
         from ensue.corrections.live_queries import Live  # numba is loaded where it is used
 
-        return _gone_on(Live(self, _live_options(options)), options)
+        made = Live(self, live_options(options))
+        if (state := options.get("state")) is not None:
+            made.load(state)
+        return made
 
     def late(
         self,
@@ -445,57 +378,22 @@ class Query:
         this method returns those that the query could have used, with all their columns.
         """
         if not is_spark(events):
-            raise DataError(f"late events are those of a Spark stream: give a streaming DataFrame, not {_kind(events)}")
+            raise DataError(
+                f"late events are those of a Spark stream: give a streaming DataFrame, not {kind_of(events)}"
+            )
         from ensue.spark.run import late_events
 
         frames: Any = events
         return late_events(self.ast, self.text, frames, time=time, type=type, unit=unit, tiebreak=tiebreak)
 
 
-def _given(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that were given; each of the others gets its default where it is used."""
-    return {option: value for option, value in options.items() if value is not None}
-
-
-#: The options of streams whose events, or whose matches, may change.
-_CHANGING = ("disorder", "slack", "id", "changes", "delays", "promises")
-
-
-def _of_stream(given: Mapping[str, Any], reading: Mapping[str, Any]) -> dict[str, Any]:
-    """The options for Spark, with those of events that change as one."""
-    changing: Any = {o: given[o] for o in _CHANGING if given.get(o) is not None}
-    others = {o: value for o, value in _given(given).items() if o not in changing}
-    if not changing:
-        return others
-    times: Any = {option: value for option, value in reading.items() if option in ("time", "unit")}
-    options: Any = {"disorder": "wait", **times, **changing}
-    return {**others, "changing": _live_options(options)}
-
-
-def _check_spark_engine(engine: str) -> None:
-    if engine not in ("auto", "spark"):
-        raise EngineError(f"a Spark DataFrame is evaluated on Spark, not by engine={engine!r}: leave it out")
-
-
-def _check_on_spark(engine: str, progress: object) -> None:
-    _check_spark_engine(engine)
-    if progress is not None:
-        raise TypeError("progress: not for Spark DataFrames, which are evaluated lazily")
-
-
-def _check_local(engine: str, events: Any, spark: Mapping[str, Any]) -> None:
-    if engine == "spark":
-        raise EngineError(
-            f"engine='spark' takes a Spark DataFrame, not {_kind(events)}: give it spark.read.parquet(...) or "
-            "spark.createDataFrame(...)"
-        )
-    if spark:
-        hint = "; Query.live is for events in memory" if {*spark} & {*_CHANGING} else ""
-        raise TypeError(f"{', '.join(spark)}: for Spark DataFrames only{hint}")
-
-
-def _kind(events: Any) -> str:
-    return f"{events.__class__.__module__}.{events.__class__.__qualname__}".removeprefix("builtins.")
+def _check_draw(n: int, seed: int | None) -> None:
+    if not isinstance(n, int) or isinstance(n, bool):
+        raise TypeError(f"n: how many matches are drawn, a whole number, not {n!r}")
+    if n < 0:
+        raise ValueError(f"n: how many matches are drawn, 0 or more, not {n}")
+    if not isinstance(seed, int | None) or isinstance(seed, bool):
+        raise TypeError(f"seed: a whole number, or None for another sample each time, not {seed!r}")
 
 
 def query(text: str | bytes | Select, *, params: Mapping[str, Any] | None = None, **own: Own | Draft) -> Query:
@@ -526,97 +424,6 @@ def query(text: str | bytes | Select, *, params: Mapping[str, Any] | None = None
         raise TypeError(f"a query is a text, bytes, or made with ensue.dsl, not {text.__class__.__name__}")
     decoded = decode(text)
     return Query(decoded, bound(parse_query(decoded, params), decoded, own))
-
-
-def live(queries: Mapping[str, Query], **options: Unpack[LiveArguments]) -> LiveQueries:
-    """Several queries over one stream of events that are pushed as they come: see `Query.live`.
-
-    Each step returns the changes of each query, by its name. Queries can be added and removed in between.
-    """
-    from ensue.corrections.live_queries import LiveQueries  # numba is loaded where it is used
-
-    return _gone_on(LiveQueries(queries, _live_options(options)), options)
-
-
-def run(
-    events: SparkFrame | Mapping[str, SparkFrame],
-    asked: Mapping[str, Query],
-    *,
-    time: str = "time",
-    type: str | None = None,
-    unit: str | None = None,
-    tiebreak: str | None = None,
-    memory: str | int | None = None,
-    unbounded: bool = False,
-    buckets: int | None = None,
-    name: str | None = None,
-    disorder: Literal["revise", "wait"] | None = None,
-    slack: str | None = None,
-    id: str | Sequence[str] | None = None,
-    changes: str | None = None,
-    delays: Mapping[str, str] | None = None,
-    promises: str | None = None,
-    queries: SparkFrame | None = None,
-    keys: str | Sequence[str] | None = None,
-) -> DataFrame:
-    """Several queries over one Spark DataFrame, `asked` by their names: a stream is read once for all of them.
-
-    Each row has the query's name as `query`, its `start_time` and `end_time`, and in `row` a struct for each query, of
-    which that of its own query has the columns of the match; `rows` picks those of one query. The options are those of
-    `Query.run`.
-
-    On a stream, `queries` is another stream, of rows with a `name` and a `text`: each adds a query, or replaces the one
-    of that name, or removes it if the text is NULL. Then `row` is a VARIANT. A query that is added reads the events
-    after the watermark. A text that is no query gives a row with the `change` "error". `keys` names the columns by
-    which events are shared out, and all queries partitioned; by default, the keys that those in `asked` share.
-    """
-    if not is_spark(events):
-        raise DataError(
-            f"run takes a Spark DataFrame, not {_kind(events)}: for events in memory, call the `run` of each query, or "
-            "ensue.live"
-        )
-    from ensue.spark.run import OfStream
-    from ensue.spark.several_queries import ComeAndGo, run_several
-
-    reading: Any = {"time": time, "type": type, "unit": unit, "tiebreak": tiebreak}
-    spark = _given({"unbounded": unbounded or None, "buckets": buckets, "name": name})
-    changing = {"disorder": disorder, "slack": slack, "id": id, "changes": changes, "delays": delays}
-    spark |= _given({**changing, "promises": promises})
-    how: Any = {"memory": memory, "of_stream": OfStream(**_of_stream(spark, reading)), **reading}
-    frames: Any = events
-    coming: Any = ComeAndGo(queries, (keys,) if isinstance(keys, str) else keys and tuple(keys))  # type: ignore[arg-type]
-    return run_several(asked, frames, coming=coming, **how)
-
-
-def rows(found: DataFrame, name: str, query: Query | None = None) -> DataFrame:
-    """The rows of one query, with its own columns, of what `run` has returned for several.
-
-    Where queries come and go, give the `query` as well: its columns are not in the type of `row` then. A table to which
-    Spark has written the rows will do, too.
-    """
-    from ensue.spark.several_queries import rows_of
-
-    return rows_of(found, name, query)
-
-
-L = TypeVar("L", bound="Live | LiveQueries")
-
-
-def _gone_on(made: L, options: LiveArguments) -> L:
-    """From a saved state, where one is given."""
-    state = options.get("state")
-    if state is not None:
-        made.load(state)
-    return made
-
-
-def _live_options(options: LiveArguments) -> LiveOptions:
-    given: dict[str, Any] = {**options}
-    given.pop("state", None)
-    reading: Any = {"time": "time"} | {c: given.pop(c) for c in ("time", "type", "unit", "tiebreak") if c in given}
-    if (id := given.pop("id", None)) is not None:
-        given["id"] = (id,) if isinstance(id, str) else tuple(id)
-    return LiveOptions(reading, **_given(given))
 
 
 @overload
