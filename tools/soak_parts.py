@@ -122,11 +122,11 @@ def _on_spark(cases: Sequence[Any], together: int, run: Callable[[Any, Sequence[
 
 def kills(disorder: str, seeds: range) -> Iterator[Checked]:
     """One kill for each seed, ten in each stream."""
-    killed_ten_times = import_module("test_kill").killed_ten_times
+    killed_often = import_module("test_kill").killed_often
     for seed in seeds[::10]:
         with tempfile.TemporaryDirectory() as folder:
             try:
-                killed_ten_times(Path(folder), Random(f"kill {seed}"), disorder)
+                killed_often(Path(folder), Random(f"kill {seed}"), disorder)
             except AssertionError:
                 yield Checked(differed=(f"seed {seed}: {format_exc(limit=-1)}",))
             else:

@@ -114,7 +114,7 @@ def compare(seed: int) -> str:
     return "reference" if recipe_of(case).choice.plan is None else "compared"
 
 
-@pytest.mark.parametrize("seeds", shares(400, each=100))
+@pytest.mark.parametrize("seeds", shares(240, each=80))
 def test_random_queries(seeds):
     assert [compare(seed) for seed in seeds].count("compared") > most(seeds, 0.3)
 

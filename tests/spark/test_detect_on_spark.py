@@ -32,7 +32,7 @@ def test_random_queries_in_batch(spark, seeds):
     assert differences(cases, run_in_batch(spark, cases)) == []
 
 
-@pytest.mark.parametrize("seeds", shares(12, each=12, first=2_000))
+@pytest.mark.parametrize("seeds", shares(6, each=6, first=2_000))
 def test_random_queries_as_a_stream(spark, tmp_path, seeds):
     cases = [on_a_clock(random_case(seed)) for seed in seeds]
     assert sum(bool(c.expected) for c in cases) >= len(cases) // 4

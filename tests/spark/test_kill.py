@@ -1,4 +1,4 @@
-"""kill -9 in the middle of a stream, ten times: after a restart no match is lost, and none is doubled.
+"""kill -9 in the middle of a stream, several times: after a restart no match is lost, and none is doubled.
 
 Rounds differ in whom they kill (the driver with all it has started, or one Python worker, whose task Spark runs again)
 and when: at a random moment, or when a new file has appeared in the sink's folder, which is between the output of a
@@ -31,7 +31,7 @@ import ensue
 
 T0 = datetime(2024, 1, 1, tzinfo=UTC)
 FILES, EVENTS_A_FILE = 24, 40
-#: Of the ten kills these hit a Python worker; the others the driver with all it has started.
+#: Of the kills these hit a Python worker; the others the driver with all it has started.
 WORKERS = {2, 5, 8}
 #: Both the daemon of Python workers and the workers have this in their command line.
 DAEMON = b"ensue.spark.daemon"
@@ -94,20 +94,20 @@ def a_worker(leader: int) -> int | None:
     return None
 
 
-def killed_ten_times(folder: Path, rng: Random, disorder: str = "wait") -> Counter[str]:
+def killed_often(folder: Path, rng: Random, disorder: str = "wait", kills: int = 10) -> Counter[str]:
     """Kills the stream and starts it again until it has ended, and compares its matches; gives what was killed when."""
     events = write_source(folder / "source", rng)
     expected = ensue.match(events, kill_stream.QUERIES[disorder]).to_arrow()
     killed: Counter[str] = Counter()
     child = start(folder, disorder)
     try:
-        for kill in range(10):
+        for kill in range(kills):
             if child.poll() is not None:
                 killed["restart"] += 1  # the death of a worker failed the query
                 child = start(folder, disorder)
             assert wait_until((folder / "running").exists, child, 240), (folder / "log").read_text()[-3000:]
             before, done = sink_files(folder), commits(folder)
-            # A step on, so that ten kills are spread over the stream and each finds work done since the last.
+            # A step on, so that the kills are spread over the stream and each finds work done since the last.
             assert wait_until(lambda done=done: commits(folder) > done, child, 240), (folder / "log").read_text()
             if kill in WORKERS:
                 assert wait_until(lambda child=child: a_worker(child.pid) is not None, child, 60)
@@ -146,13 +146,13 @@ def killed_ten_times(folder: Path, rng: Random, disorder: str = "wait") -> Count
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are found through /proc")
 def test_no_match_is_lost_and_none_is_doubled(tmp_path: Path) -> None:
-    killed = killed_ten_times(tmp_path, Random("kill"))
+    killed = killed_often(tmp_path, Random("kill"), kills=6)
     assert killed["after output"] >= 2
-    assert killed["worker"] == len(WORKERS)
+    assert killed["worker"] == 2
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are found through /proc")
 def test_no_change_is_lost_and_none_is_doubled(tmp_path: Path) -> None:
-    killed = killed_ten_times(tmp_path, Random("kill"), "revise")
-    assert killed["after output"] == 10 - len(WORKERS)
+    killed = killed_often(tmp_path, Random("kill"), "revise", kills=4)
+    assert killed["after output"] == 3

@@ -44,7 +44,7 @@ def test_in_batch(spark, seeds):
     assert differences(cases, run_in_batch(spark, cases)) == []
 
 
-@pytest.mark.parametrize("seeds", shares(15, each=IN_A_STREAM, first=500))
+@pytest.mark.parametrize("seeds", shares(8, each=IN_A_STREAM, first=500))
 def test_as_a_stream(spark, tmp_path, seeds):
     cases = [on_a_clock(random_case(seed, of_stream=True)) for seed in seeds]
     spark.conf.set("spark.sql.shuffle.partitions", "1")

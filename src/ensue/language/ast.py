@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
+from functools import cache
 from typing import TypeVar
 
 from ensue.errors import Span
@@ -614,10 +615,15 @@ class Query(Node):
 N = TypeVar("N", bound=Node)
 
 
+@cache
+def _fields(kind: type[Node]) -> tuple[str, ...]:
+    return tuple(f.name for f in dataclasses.fields(kind))
+
+
 def children(node: Node) -> Iterator[Node]:
     """The direct children of the node, in the order of the text."""
-    for f in dataclasses.fields(node):
-        value = getattr(node, f.name)
+    for name in _fields(type(node)):
+        value = getattr(node, name)
         if isinstance(value, Node):
             yield value
         elif isinstance(value, tuple):
@@ -643,12 +649,12 @@ def rebuilt(node: N, by: Callable[[Node], Node | None]) -> N:
     if other is not None:
         return other  # type: ignore[return-value]
     changes: dict[str, object] = {}
-    for f in dataclasses.fields(node):
-        value = getattr(node, f.name)
+    for name in _fields(type(node)):
+        value = getattr(node, name)
         if isinstance(value, Node):
-            changes[f.name] = rebuilt(value, by)
+            changes[name] = rebuilt(value, by)
         elif isinstance(value, tuple):
-            changes[f.name] = tuple(rebuilt(v, by) if isinstance(v, Node) else v for v in value)
+            changes[name] = tuple(rebuilt(v, by) if isinstance(v, Node) else v for v in value)
     return dataclasses.replace(node, **changes)  # type: ignore[arg-type]
 
 
@@ -658,10 +664,10 @@ def replaced(e: Expression, by: Callable[[Expression], Expression | None]) -> Ex
     if other is not None:
         return other
     changes: dict[str, object] = {}
-    for f in dataclasses.fields(e):
-        value = getattr(e, f.name)
+    for name in _fields(type(e)):
+        value = getattr(e, name)
         if isinstance(value, Expression):
-            changes[f.name] = replaced(value, by)
+            changes[name] = replaced(value, by)
         elif isinstance(value, tuple):
-            changes[f.name] = tuple(replaced(v, by) if isinstance(v, Expression) else v for v in value)
+            changes[name] = tuple(replaced(v, by) if isinstance(v, Expression) else v for v in value)
     return dataclasses.replace(e, **changes)  # type: ignore[arg-type]

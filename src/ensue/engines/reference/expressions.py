@@ -17,6 +17,7 @@ from ensue.data.schema import Kind, ValueType, timestamp_literal
 from ensue.engines.reference.casting import cast
 from ensue.engines.reference.own_values import own_aggregate, own_value
 from ensue.engines.reference.python_values import python_values
+from ensue.engines.reference.remembered import Remembered
 from ensue.engines.reference.scalar_functions import (
     MEANINGS,
     aligned,
@@ -125,6 +126,18 @@ class Rounds(NamedTuple):
     positions: tuple[int, ...]
 
 
+class _Asked(NamedTuple):
+    """What a condition is over."""
+
+    aggregates: list[ast.Call]
+    running: list[tuple[ast.Running, str]]  # with the names of their rounds
+    chosen: list[str]
+
+
+def _asked_by(f: ast.Expression) -> _Asked:
+    return _Asked(aggregates_of(f), [(r, running_name(r)) for r in running_of(f)], sorted(chosen_variables(f)))
+
+
 class Expressions:
     """Evaluates expressions over the events of a stream. NULL is None."""
 
@@ -132,6 +145,7 @@ class Expressions:
         self.events = events
         self._typing = Typing(events.stream.schema)
         self._types: dict[ast.Expression, ValueType | None] = {}
+        self._asked = Remembered(_asked_by)
 
     def holds_for_every_choice(
         self,
@@ -145,14 +159,14 @@ class Expressions:
         An aggregate is of a whole set, so nothing is chosen for it. `single` are the events of single variables, and
         `rounds` those that the RUNNING aggregates are over.
         """
-        computed: dict[ast.Expression, Any] = {a: self.value(a, Scope(single, sets)) for a in aggregates_of(f)}
-        for r in running_of(f):
-            y, positions = (rounds or {})[running_name(r)]
+        asked = self._asked(f)
+        computed: dict[ast.Expression, Any] = {a: self.value(a, Scope(single, sets)) for a in asked.aggregates}
+        for r, name in asked.running:
+            y, positions = (rounds or {})[name]
             others = {x: k for x, k in single.items() if x != y}
             computed[r] = self.value(r.aggregate, Scope(others, {y: positions}))
-        chosen = sorted(chosen_variables(f))
-        choices = itertools.product(*(sets[x] for x in chosen))
-        scopes = (Scope(dict(zip(chosen, c, strict=True)), sets, computed=computed) for c in choices)
+        choices = itertools.product(*(sets[x] for x in asked.chosen))
+        scopes = (Scope(dict(zip(asked.chosen, c, strict=True)), sets, computed=computed) for c in choices)
         return all(self.value(f, scope) is True for scope in scopes)
 
     def holds_at(self, condition: ast.Expression, position: int) -> bool:

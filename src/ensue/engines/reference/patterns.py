@@ -14,12 +14,13 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from ensue.data.budget import Budget
 from ensue.engines.reference.assignments import Assignments
 from ensue.engines.reference.expressions import Events, Expressions, Rounds
 from ensue.engines.reference.own_runs import Runs
+from ensue.engines.reference.remembered import Remembered
 from ensue.engines.reference.tally import Tally
 from ensue.language import ast
 from ensue.language.position_logic import FromTo
@@ -93,6 +94,18 @@ _SOME_OF_BODY = (
 )
 
 
+class _Conjunct(NamedTuple):
+    """A conjunct of a filter, with what it speaks of."""
+
+    condition: ast.Expression
+    names: frozenset[str]
+    last_of: frozenset[str]
+
+
+def _conjuncts_in(p: ast.Filter) -> list[_Conjunct]:
+    return [_Conjunct(f, names_in(f), last_of_names(f)) for f in conjuncts_of(p.condition)]
+
+
 class Patterns:
     """The meaning of patterns over one substream: `Patterns(events, substream).of(p)`."""
 
@@ -101,6 +114,7 @@ class Patterns:
         self.positions = substream
         self._tally = tally or Tally(Budget())
         self.expressions = Expressions(events)
+        self._conjuncts, self._bindings = Remembered(_conjuncts_in), Remembered(bindings)
         self._known: dict[tuple[ast.Pattern, tuple[tuple[str, Outer], ...]], ComplexEvents] = {}
 
     def of(self, p: ast.Pattern, outside: Environment | None = None) -> ComplexEvents:
@@ -233,16 +247,16 @@ class Patterns:
         """A variable that the filter's own pattern binds means its marks; any other comes from outside."""
         outside = {x: [k] for x, k in env.items() if isinstance(k, int)}
         # The first round of an iteration has no LASTOF(y): conjuncts that speak of it hold there.
-        conjuncts = [f for f in conjuncts_of(p.condition) if last_of_names(f) <= outside.keys()]
-        own = bindings(p.body)
-        spoken_of = frozenset[str]().union(*map(names_in, conjuncts))
+        conjuncts = [said for said in self._conjuncts(p) if said.last_of <= outside.keys()]
+        own = self._bindings(p.body)
+        spoken_of = frozenset[str]().union(*(said.names for said in conjuncts))
         for c in self.of(p.body, env):
             sets = {**outside, **{x: c.of(x) for x in own if x in spoken_of}}
             single = {x: positions[0] for x, positions in sets.items() if own.get(x, True)}
             rounds = {
                 name: _with_this_round(so_far, sets) for name, so_far in env.items() if isinstance(so_far, Rounds)
             }
-            if all(self.expressions.holds_for_every_choice(f, sets, single, rounds) for f in conjuncts):
+            if all(self.expressions.holds_for_every_choice(f.condition, sets, single, rounds) for f in conjuncts):
                 yield c
 
     def _join(
