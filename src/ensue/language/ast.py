@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
-from functools import cache
 from typing import TypeVar
 
 from ensue.errors import Span
@@ -615,9 +614,15 @@ class Query(Node):
 N = TypeVar("N", bound=Node)
 
 
-@cache
+#: The names of the fields of each kind of node that was looked into.
+_FIELDS: dict[type, tuple[str, ...]] = {}
+
+
 def _fields(kind: type[Node]) -> tuple[str, ...]:
-    return tuple(f.name for f in dataclasses.fields(kind))
+    known = _FIELDS.get(kind)
+    if known is None:
+        known = _FIELDS[kind] = tuple(f.name for f in dataclasses.fields(kind))
+    return known
 
 
 def children(node: Node) -> Iterator[Node]:

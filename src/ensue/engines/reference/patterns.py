@@ -28,6 +28,7 @@ from ensue.logic.classify import conjuncts_of
 from ensue.logic.first import first, when_there
 from ensue.logic.own_automata import own_automaton_of
 from ensue.logic.scope import (
+    Bindings,
     bindings,
     captured,
     free,
@@ -106,6 +107,10 @@ def _conjuncts_in(p: ast.Filter) -> list[_Conjunct]:
     return [_Conjunct(f, names_in(f), last_of_names(f)) for f in conjuncts_of(p.condition)]
 
 
+def _bindings_of(p: ast.Pattern) -> Bindings:
+    return bindings(p)
+
+
 class Patterns:
     """The meaning of patterns over one substream: `Patterns(events, substream).of(p)`."""
 
@@ -114,7 +119,7 @@ class Patterns:
         self.positions = substream
         self._tally = tally or Tally(Budget())
         self.expressions = Expressions(events)
-        self._conjuncts, self._bindings = Remembered(_conjuncts_in), Remembered(bindings)
+        self._conjuncts, self._bindings = Remembered(_conjuncts_in), Remembered(_bindings_of)
         self._known: dict[tuple[ast.Pattern, tuple[tuple[str, Outer], ...]], ComplexEvents] = {}
 
     def of(self, p: ast.Pattern, outside: Environment | None = None) -> ComplexEvents:
