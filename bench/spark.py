@@ -18,7 +18,7 @@ from bench.report import commit, keep, section
 from bench.spark_batch import partitioned, row_patterns, serve, unpartitioned
 from bench.spark_data import as_csv
 from bench.spark_measure import FULL, SETTINGS, SMALL, events, window
-from bench.spark_streams import NAMED, many_queries, streaming
+from bench.spark_streams import NAMED, many_queries, revising, streaming
 from ensue.spark import local_session
 
 
@@ -26,14 +26,16 @@ def main() -> None:
     arguments = argparse.ArgumentParser()
     arguments.add_argument("--small", action="store_true", help="some seconds: whether it runs at all")
     arguments.add_argument(
-        "--only", default="", help="sections by their letters: p(artitioned) u s f m(any queries) r(ow patterns)"
+        "--only",
+        default="",
+        help="sections by their letters: p(artitioned) u s f m(any queries) r(ow patterns) d(isorder)",
     )
     arguments.add_argument("--serve", help="inner: a session with this master, which runs what it is told to")
     given = arguments.parse_args()
     size = SMALL if given.small else FULL
     if given.serve:
         return serve(given.serve, size)
-    wanted = given.only or "pusfmr"
+    wanted = given.only or "pusfmrd"
     results: dict[str, Any] = {
         "commit": commit(),
         "python": platform.python_version(),
@@ -43,7 +45,7 @@ def main() -> None:
     }
     if "u" in wanted:
         results["unpartitioned"] = section("unpartitioned, by time slices", unpartitioned(size))
-    if set("psmr") & set(wanted):
+    if set("psmrd") & set(wanted):
         spark = local_session("local[2]", SETTINGS)
         try:
             if "p" in wanted:
@@ -54,6 +56,10 @@ def main() -> None:
                 results["row patterns"] = section("row patterns, V shape by key", row_patterns(spark, size))
             if "m" in wanted:
                 results["many queries"] = section("ten queries over one stream", many_queries(spark, size))
+            if "d" in wanted:
+                results["disorder"] = section(
+                    "a stream that is corrected, beside one that waits", revising(spark, size)
+                )
             if "s" in wanted:
                 for title, rows in streaming(spark, size):
                     results[title] = section(title, rows)

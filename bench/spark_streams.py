@@ -115,6 +115,30 @@ def many_queries(spark: SparkSession, size: Size) -> list[dict[str, Any]]:
     ]
 
 
+def revising(spark: SparkSession, size: Size) -> list[dict[str, Any]]:
+    """A stream whose matches are told at once, and corrected, beside one that waits for the watermark."""
+    folder, text = events(size, -1), stream_queries(size)["few"]
+    told: dict[str, list[Told]] = {"wait": [], "revise": []}
+    options: dict[str, dict[str, Any]] = {"wait": {}, "revise": {"disorder": "revise", "id": "id"}}
+    works = {
+        name: partial(record, told[name], partial(ensue.match, text=text, **options[name]), spark, folder)
+        for name in told
+    }
+    costs = in_turn(size.rounds, works)
+    state = {name: max(b.get("state_bytes", 0) for b in runs[-1]) for name, runs in told.items()}
+    waiting = costs["wait"]
+    beside = {
+        "rows_a_second_of_waiting": round(waiting.seconds / costs["revise"].seconds, 2),
+        "state_of_waiting": round(state["revise"] / state["wait"], 2),
+    }
+    return [
+        row("disorder='wait'", size.rows, waiting, state_bytes=state["wait"]) | steady(told["wait"]),
+        row("disorder='revise'", size.rows, costs["revise"], waiting, state_bytes=state["revise"])
+        | steady(told["revise"])
+        | beside,
+    ]
+
+
 Told = list[dict[str, Any]]
 
 

@@ -13,6 +13,8 @@ and Spark, batches and streams all take this path. `docs/how-it-works.md` descri
 from __future__ import annotations
 
 import logging
+from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
@@ -39,6 +41,7 @@ from ensue.logic.never import warnings_of
 from ensue.logic.outputs import attributes_used
 from ensue.plan.choice import Choice, check_engine, choose
 from ensue.plan.mode import Mode
+from ensue.plan.shared import is_shareable, kind_of_stream, matches_of, shared_plan
 from ensue.results.detections import Detections
 from ensue.results.inside_windows import written_out
 from ensue.results.matches import Matches
@@ -78,6 +81,51 @@ def run(query: ast.Query, text: str, events: Any, options: RunOptions, *, readin
         if not len(found):
             warn_of_unknown_types(query, stream)
         return _matches(choice, stream, found, budget)
+
+
+def run_together(
+    asked: Mapping[str, tuple[ast.Query, str]], events: Any, options: RunOptions, *, reading: Reading
+) -> dict[str, Matches]:
+    """Several queries over one table, which is read once. What some of them begin with is evaluated once."""
+    check_engine(options.engine)
+    found: dict[str, Matches] = {}
+    for streams in dict.fromkeys(query.streams for query, _ in asked.values()):
+        own = {name: of for name, of in asked.items() if of[0].streams == streams}
+        used = [attributes_used(query) for query, _ in own.values()]
+        together = None if None in used else frozenset[str]().union(*(u for u in used if u is not None))
+        for query, text in own.values():
+            check(query, text)  # problems of the query alone are reported before any data is read
+            warn(query, text)
+        stream = read_events(events, streams, used=together, **reading)
+        groups: dict[object, dict[str, Choice]] = defaultdict(dict)
+        for name, (query, text) in own.items():
+            choice = _chosen(query, text, stream, options.engine, reading)
+            groups[kind_of_stream(choice) if is_shareable(choice) else name][name] = choice
+        for group in groups.values():
+            found |= _of_group(group, stream, options)
+    return {name: found[name] for name in asked}
+
+
+def _of_group(group: dict[str, Choice], stream: EventStream, options: RunOptions) -> dict[str, Matches]:
+    """What queries find that can share; in two parts, if they are too many for one automaton."""
+    (first, *others), names = group.values(), list(group)
+    plan = shared_plan([first, *others]) if others else first.plan
+    if plan is None and others:
+        parts = (names[: len(names) // 2], names[len(names) // 2 :])
+        halves = [_of_group({name: group[name] for name in part}, stream, options) for part in parts]
+        return halves[0] | halves[1]
+    query = first.checked.query
+    budget, stream = Budget.of(options.memory, advice_for(query, options.engine)), with_keys(stream, query)
+    with budget.explaining_memory_errors():
+        if not others:
+            found = _listed(first, stream, options, budget)
+            return {names[0]: _matches(first, stream, found, budget)}
+        work: Any = {"progress": options.progress, "budget": budget, "closed": options.closed}
+        together = evaluate_table(replace(first, plan=plan), stream, **work)
+        return {
+            name: _matches(c, stream, in_order(c.checked, stream, matches_of(together, n, c)), budget)
+            for n, (name, c) in enumerate(group.items())
+        }
 
 
 def sample(query: ast.Query, text: str, events: Any, draw: Draw, options: RunOptions, *, reading: Reading) -> Matches:
@@ -175,12 +223,17 @@ def _read(
     check(query, text)  # problems of the query alone are reported before any data is read
     warn(query, text)
     stream = read_events(events, query.streams, used=used, **reading)
+    choice = _chosen(query, text, stream, engine, reading)
+    return choice, with_keys(stream, query)
+
+
+def _chosen(query: ast.Query, text: str, stream: EventStream, engine: str, reading: Reading) -> Choice:
+    """The engine of a query for a table, which the log tells of where it is slow."""
     choice = prepare(query, text, stream.schema, stream.tick, reading, engine=engine)
-    stream = with_keys(stream, query)
     if choice.engine == "reference" and engine == "auto":
         level = logging.WARNING if len(stream) >= LONG else logging.INFO
         log.log(level, "%s: the reference evaluates it, which is exact and slow on long streams", choice.because)
-    return choice, stream
+    return choice
 
 
 def prepare(

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from ensue.algebra.detector import Detector
 from ensue.api import query
 from ensue.data.events import log
 from ensue.errors import EngineError
@@ -20,8 +21,8 @@ from ensue.own.user_automata import Automaton
 from ensue.row_patterns.sql import sql
 
 #: How a step evaluates its query: its matches, which events took part, more matches than fit, SQL, with corrections,
-#: with an automaton named `m` whose runs compute, some of its matches.
-_RUN, _DETECT, _REFUSED, _SQL, _LIVE, _RUNS, _SAMPLE = range(7)
+#: with an automaton named `m` whose runs compute, some of its matches, with the one run of a deterministic automaton.
+_RUN, _DETECT, _REFUSED, _SQL, _LIVE, _RUNS, _SAMPLE, _ONE_RUN = range(8)
 #: Open matches of these take more than the first room for them, so that what clears it is compiled too.
 _EVENTS = 60_000
 
@@ -69,6 +70,7 @@ STEPS = (
     Step("late events", "SELECT x.v, y FROM S WHERE A AS x ; B AS y WITHIN 3 s", _LIVE),
     Step("automata with a register", "SELECT n, count(x) AS c FROM S WHERE MATCHES m PARTITION BY k WITHIN 4 s", _RUNS),
     Step("detection", f"SELECT * FROM S WHERE A ; B {_NEAR}", _DETECT),
+    Step("detection with one run", "SELECT * FROM S WHERE A ; B WITHIN 3 EVENTS", _ONE_RUN),
     Step("what does not fit in memory", "SELECT * FROM S WHERE A ; B ; C", _REFUSED),
     *(Step(kind, f"{text} {_NEAR}") for kind, text in _REMEMBERING.items()),
     *(Step(f"LAST: {kind}", f"SELECT LAST {text[7:]} {_NEAR}") for kind, text in _REMEMBERING.items()),
@@ -119,6 +121,8 @@ def _evaluate(step: Step, events: pa.Table) -> None:
         len(query(step.text).sample(events[:1_000], 10, seed=1, engine="automaton"))
     elif step.how == _DETECT:
         len(query(step.text).detect(events, engine="automaton"))
+    elif step.how == _ONE_RUN:
+        Detector.of(query(step.text)).detect(events[:1_000])
     elif step.how == _SQL:
         sql(step.text, {"S": events}).to_arrow()
     elif step.how == _RUNS:

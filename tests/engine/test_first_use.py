@@ -78,6 +78,7 @@ print(json.dumps([len(called), sorted(d.__qualname__ for d in called if not d.ov
 """
 
 
+@pytest.mark.slow
 def test_preparing_uses_every_kernel():
     done = subprocess.run([sys.executable, "-c", PREPARED], capture_output=True, text=True, check=True)
     kernels, unused = json.loads(done.stdout)

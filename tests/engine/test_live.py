@@ -129,6 +129,12 @@ def test_queries_come_and_go():
         again.remove("pair")
 
 
+def test_a_deadline_does_not_pass_before_events_that_the_watermark_has_passed_as_well():
+    query = ensue.query("SELECT a.time FROM S WHERE A AS a ; NOT B WITHIN 2 s")
+    events = [{"time": k, "type": "BA"[k % 2]} for k in range(4_100)]  # more than are evaluated at once
+    assert query.live(unit="s", delay="0 s").push(events).to_arrow().num_rows == 0
+
+
 def test_an_update_of_the_time_alone():
     live = ensue.query("SELECT * FROM S WHERE ANY").live(unit="s", changes="op", id="n")
     row = {"n": 5, "type": "A"}

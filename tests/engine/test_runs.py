@@ -14,6 +14,7 @@ import pytest
 from random_automata import random_automaton, random_events, random_live_query, random_query, table_of
 
 import ensue
+from ensue.corrections import revision
 from ensue.data.events import read_events
 from ensue.errors import EngineError, QueryError
 from ensue.pipeline import prepare
@@ -106,6 +107,53 @@ def test_live_queries_add_up_after_every_step(seeds: range) -> None:
     assert done.count("compared") > amounts.most(seeds, 0.3)
 
 
+@pytest.mark.parametrize("seeds", amounts.shares(40, each=20))
+def test_live_queries_that_stop_early_add_up_after_every_step(seeds: range, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(revision, "_BYTES_AN_EVENT", 1 << 40)
+    alike: list[bool] = []
+    for seed in seeds:
+        monkeypatch.setattr(revision, "_FEWEST_BETWEEN", 1 + seed % 3)
+        with monkeypatch.context() as patched:
+            patched.setattr(RunningQuery, "go_on_alike", counting(RunningQuery.go_on_alike, alike))
+            live_runs.compare(seed, (random_live_query,))
+    assert sum(alike) > amounts.most(seeds, 1)
+
+
+def counting(asked: Callable[..., bool], answers: list[bool]) -> Callable[..., bool]:
+    """The same method, which notes its answers."""
+
+    def noting(*arguments: Any) -> bool:
+        answers.append(asked(*arguments))
+        return answers[-1]
+
+    return noting
+
+
+@pytest.mark.parametrize("keys", ["", " PARTITION BY k"])
+def test_what_is_evaluated_again_ends_where_all_is_as_before(keys: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(revision, "_FEWEST_BETWEEN", 8)
+    monkeypatch.setattr(revision, "_BYTES_AN_EVENT", 1 << 40)
+    made = ensue.Automaton(register={"n": 0}).start("up").accept("back")
+    made.arc("up", "down", "v < PREV(v)", then={"n": 1}, mark="x").arc(
+        "down", "down", "v < PREV(v)", then={"n": "n + 1"}
+    )
+    made.arc("down", "back", "v > PREV(v) AND n > 1")
+    query = ensue.query(f"SELECT n, x.v FROM S WHERE MATCHES m{keys}", m=made)
+    rng = Random(7)
+    events: list[dict[str, Any]] = [
+        {"time": t, "type": "A", "k": f"{t * 7 % 3}", "v": rng.randrange(9)} for t in range(0, 2_000, 2)
+    ]
+    late: list[dict[str, Any]] = [{"time": t, "type": "A", "k": "1", "v": 20} for t in (301, 1_201)]
+    live = query.live(unit="s", delay="1 h", keep="all")
+    live.push(events)
+    last: dict[str, Any] = {"time": 2_001, "type": "A", "k": "1", "v": 0}
+    live.push([*late, last])
+    assert 0 < live.metrics["replayed"] < 100
+    everything = sorted([*events, *late, last], key=lambda e: int(e["time"]))
+    answered = [{name: value for name, value in row.items() if name != "match"} for row in live.answer()]
+    assert sorted(map(str, answered)) == rows(query.run(everything, unit="s"))
+
+
 def test_many_runs_many_marks_and_many_keys_need_more_room_than_there_is_at_first() -> None:
     made = ensue.Automaton(register={"n": 0}).start(0).accept(2)
     made.arc(0, 1, "v = 0", mark="x").arc(1, 1, "v > 0", then={"n": "n + v"}, mark="x").skip(1, "v > 0")
@@ -143,6 +191,7 @@ def with_functions() -> ensue.Automaton:
     return made.arc("b", "b", below, then={"n": added}, uses=("v",))
 
 
+@pytest.mark.slow
 def test_functions_by_event_and_by_time() -> None:
     events = table_of(random_events(Random(4), 40))
     query = ensue.query("SELECT n, f, x.v FROM S WHERE MATCHES m WITHIN 5 EVENTS", m=with_functions())
@@ -199,6 +248,7 @@ def test_a_function_that_does_not_compile_or_raises_is_told(function: Callable[.
         query.run([{"time": 3, "type": "A", "v": 1}, {"time": 4, "type": "A", "v": 2}], unit="s")
 
 
+@pytest.mark.slow
 def test_after_an_error_nothing_is_lost() -> None:
     made = ensue.Automaton(register={"n": 0}).start(0).accept(1)
     made.arc(0, 1, fails, uses="v", then={"n": "v"}).arc(1, 1, "v = 5", then={"n": "n + v"})
@@ -280,6 +330,7 @@ def test_what_is_missing_is_told_when_the_query_is_made() -> None:
         ensue.query("SELECT v FROM S WHERE A ; MATCHES m", m=made)
 
 
+@pytest.mark.slow
 def test_a_state_of_another_automaton_is_refused() -> None:
     def query(least: int) -> ensue.Query:
         made = ensue.Automaton(register={"n": 0}).start(0).accept(1).arc(0, 1, lambda e, r: e.v > least, uses="v")

@@ -201,7 +201,6 @@ def test_a_formula_of_the_automaton_is_the_same_pattern(pattern):
     ("pattern", "why"),
     [
         ("A AS x ; B AS y FILTER x.v < y.v", "compares events"),
-        ("A ;[<= 1 s] B", "compares events, or their times"),
         ("NEXT(A ; B)", "earlier runs in NEXT"),
         ("A{60} ALL B{60}", "more than 2,000 single events"),
         ("A AND B", "no run of the automaton ends"),

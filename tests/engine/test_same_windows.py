@@ -25,19 +25,23 @@ def defined(pairs: str) -> str:
 class Windows:
     """The windows of a pair of expressions over every word of two letters, by Python's `re`."""
 
-    def __init__(self, rng: Random) -> None:
+    def __init__(self, rng: Random, next_event: str = "") -> None:
         ours, theirs = random_regex(rng, 2)
-        past = ""
+        past = closing = ""
         self._past = None
         if rng.random() < 0.4:
             before, their_before = random_regex(rng, 1)
             past, self._past = f"AFTER ({before}):* ", re.compile(f"(?:{their_before})*")
-        self.text = defined(f"({past}IS {ours}) EXPECT ((a OR b):+)")
+        self._closed_by = next_event
+        if next_event:
+            closing = f" UNTIL {'ANY' if next_event == '.' else next_event}"
+        self.text = defined(f"({past}IS {ours}{closing}) EXPECT ((a OR b):+)")
         self._window = re.compile(theirs)
 
     def of(self, word: str) -> set[tuple[int, int]]:
+        closed = [j for j in range(len(word)) if not self._closed_by or re.match(self._closed_by, word[j + 1 :])]
         starts = [i for i in range(len(word)) if self._past is None or self._past.fullmatch(word[:i])]
-        return {(i, j) for i in starts for j in range(i, len(word)) if self._window.fullmatch(word[i : j + 1])}
+        return {(i, j) for i in starts for j in closed if i <= j and self._window.fullmatch(word[i : j + 1])}
 
 
 def windows_of(text: str, found: ensue.windows.Comparison) -> set[tuple[int, int]]:
@@ -49,7 +53,11 @@ def windows_of(text: str, found: ensue.windows.Comparison) -> set[tuple[int, int
 
 def compare(seed: int) -> str:
     rng = Random(f"same windows {seed}")
-    first, second = Windows(rng), Windows(rng)
+    of_next = Random(f"closed {seed}")
+    closing = [of_next.choice("ab.")] * 2 if of_next.random() < 0.3 else ["", ""]
+    if closing[0] and of_next.random() < 0.3:
+        closing[1] = of_next.choice("ab.")
+    first, second = (Windows(rng, next_event) for next_event in closing)
     words = ["".join(w) for n in range(LENGTH + 1) for w in itertools.product("ab", repeat=n)]
     equal = all(first.of(w) == second.of(w) for w in words)
     held = all(first.of(w) >= second.of(w) for w in words)
@@ -73,8 +81,8 @@ def test_random_expressions(seeds):
 @pytest.mark.parametrize(
     ("first", "second"),
     [
-        ("(IS ANY[v > PREV(v)])", "(IS ANY[NOT v <= PREV(v)])"),  # NOT of what is unknown is unknown
-        ("(IS ANY[v > 1 OR v <= 1])", "(IS ANY[v IS NOT NULL])"),
+        ("(IS ANY[v = PREV(v)])", "(IS ANY[NOT v <> PREV(v)])"),  # NOT of what is unknown is unknown
+        ("(IS ANY[v > 1 OR v <= 1])", "(IS ANY[v = v])"),
         ("(IS ANY[v BETWEEN 1 AND 3])", "(IS ANY[v >= 1 AND v <= 3])"),
         ("(IS a : b?)", "(IS a) OR (IS a : b)"),
         ("(AFTER () IS ANY:+)", "(IS ANY[PREV(time) IS NULL] : ANY:*)"),
@@ -82,6 +90,8 @@ def test_random_expressions(seeds):
          "(IS login : (ANY:* : logout UNLESS login))"),
         ("(IS ANY[v > PREV(v) AND PREV(v) > PREV(v, 2) AND v < PREV(v, 2)])", "(IS ANY[v > 1 AND v < 0])"),
         ("(IS ANY[sqrt(v) > 2 AND u > 3])", "(IS ANY[u > 3 AND sqrt(v) > 2])"),
+        ("(AFTER c IS a:+ UNTIL ANY[v > 1] OR b AS x)", "(AFTER c IS a : a:* UNTIL b OR ANY[v > 1])"),
+        ("(IS a:+ UNTIL b) OR (IS a UNTIL c)", "(IS a UNTIL c) OR (IS a : a:* UNTIL b)"),
     ],
 )  # fmt: skip
 def test_the_same(first, second):
@@ -92,10 +102,14 @@ def test_the_same(first, second):
     ("first", "second", "window", "only_in"),
     [
         ("(IS ANY[v > PREV(v)])", "(IS ANY[v >= PREV(v)])", (1, 1), 2),
+        ("(IS ANY[v > PREV(v)])", "(IS ANY[NOT v <= PREV(v)])", (1, 1), 2),  # NaN is neither more nor less
+        ("(IS ANY[v > 1 OR v <= 1])", "(IS ANY[v IS NOT NULL])", (0, 0), 2),
         ("(IS ANY[v IS NOT NULL])", "(IS ANY)", (0, 0), 2),
         ("(IS ANY[name = 'x'])", "(IS ANY[name >= 'x'])", (0, 0), 2),
         ("(IS a)", "(AFTER ANY:* : c IS a)", (0, 0), 1),
         ("(IS ANY[time - PREV(time) > 5 s])", "(IS ANY[time - PREV(time) >= 5 s])", (1, 1), 2),
+        ("(IS a : a UNTIL b)", "(IS a : a UNTIL ANY[v > 3])", (0, 1), 2),
+        ("(IS a UNTIL ANY[v < PREV(v)])", "(IS a UNTIL ANY)", (0, 0), 2),
     ],
 )
 def test_different(first, second, window, only_in):
@@ -131,6 +145,10 @@ def test_what_is_expected_is_taken_into_account():
         (defined("(IS ANY[sqrt(v) > 2])"), defined("(IS ANY[v > 4])"), "nothing is decided of sqrt(v)"),
         (defined("(IS a AS x : b AS y FILTER x.v < y.v)"), defined("(IS a)"), "the windows of the first query cannot"),
         (defined("(IS ANY[type <> 'a'])"), defined("(IS a)"), None),
+        (defined("(IS a UNTIL b)"), defined("(IS a)"), "UNTIL closes the windows of one query only"),
+        (defined("(IS a UNTIL (b OR END))"), defined("(IS a UNTIL b)"), "are closed by END as well"),
+        (defined("(IS a UNTIL b : b)"), defined("(IS a UNTIL b)"), "the first query are closed by more than one event"),
+        (defined("(IS a UNTIL b)"), defined("(IS a) OR (IS b UNTIL a)"), "the second query are not all closed"),
     ],
 )
 def test_what_is_not_compared(first, second, said):

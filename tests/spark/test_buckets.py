@@ -95,6 +95,7 @@ def compared(cases: Sequence[Case], rng: Random) -> list[str]:
     return differences(cases, found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("disorder", [0.0, 3.0, 1000.0])
 def test_every_case_of_the_corpus(disorder):
     rng = Random(f"corpus {disorder}")

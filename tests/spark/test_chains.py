@@ -272,6 +272,15 @@ def test_what_cannot_follow_is_refused(spark, tmp_path):
     assert matches.withWatermark("end_time", "5 seconds") is matches  # it is event time already
     renamed = matches.filter("true").withColumnRenamed("end_time", "at")
     assert renamed.withWatermark("at", "5 seconds") is renamed
+    later = matches.withColumn("later", F.col("end_time") + F.expr("interval 1 second"))
+    for behind in (later, later.mapInArrow(lambda rows: rows, later.schema)):
+        with pytest.raises(ensue.EngineError, match="'later' behind a stream of matches would stand still"):
+            behind.withWatermark("later", "5 seconds")
+    with pytest.raises(ensue.EngineError, match="'end_time' behind a stream of matches would stand still"):
+        alarms.withWatermark("end_time", "5 seconds")
+    # They are told at once, so a watermark behind them moves.
+    changes = ensue.match(events, PAIRS, disorder="revise").withColumn("later", F.col("end_time"))
+    assert changes.withWatermark("later", "5 seconds").isStreaming
     # Spark's own view of them does not know that.
     matches.createOrReplaceTempView("matches_of_a_stream")
     again = spark.table("matches_of_a_stream").withWatermark("end_time", "5 seconds")

@@ -33,6 +33,7 @@ print("stream", spark.table("found").count())
 """
 
 
+@pytest.mark.slow
 def test_a_session_without_settings_works(tmp_path: Path) -> None:
     """The `python3` of the path is none that has Ensue."""
     (tmp_path / "bin").mkdir()

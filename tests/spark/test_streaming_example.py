@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow.parquet as pq
+import pytest
 
 APP = Path(__file__).parents[2] / "examples" / "streaming" / "app.py"
 
@@ -45,6 +46,7 @@ def started(folder, *more):
             process.kill()
 
 
+@pytest.mark.slow
 def test_stopped_and_started_again(tmp_path):
     put(tmp_path, "1.csv", [*logins(0, "ada"), *logins(5, "bob")])
     with started(tmp_path) as process:

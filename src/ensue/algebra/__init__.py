@@ -16,6 +16,7 @@ True
 
 from ensue.algebra.detector import Detector
 from ensue.algebra.formula_of_automaton import formula_of
+from ensue.algebra.match_automaton import MatchAutomaton
 from ensue.algebra.recogniser import Recogniser
 
-__all__ = ["Detector", "Recogniser", "formula_of"]
+__all__ = ["Detector", "MatchAutomaton", "Recogniser", "formula_of"]

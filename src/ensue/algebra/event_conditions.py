@@ -10,17 +10,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from ensue.automata.predicates import Guard, Predicate, Test, TypeIs
-from ensue.automata.registers import Check, Condition, Holds, Keep
+from ensue.automata.registers import Check, Condition, Holds, Keep, Since
 from ensue.columns.evaluation import evaluated, holds
 from ensue.columns.lookback import LookBack, spell_out
 from ensue.columns.raw_arrays import Mask
 from ensue.data.events import EventStream, one_chunk
+from ensue.kernels.register_columns import longest_ticks, shortest_ticks
 from ensue.language import ast
 from ensue.logic.stored_values import Register, register_of
 
+Integers = npt.NDArray[np.int64]
 #: The content of an empty register.
 NOTHING = object()
 #: The column that holds what a register has stored, while a check is evaluated; no user's column has its name.
@@ -49,6 +52,39 @@ class EventConditions:
             return self._types[k] == p.name
         assert isinstance(p, Test)
         return self._holds(p.expression, {}, k)
+
+    def column(self, p: Predicate) -> Mask:
+        """The events at which a predicate holds."""
+        if isinstance(p, TypeIs):
+            return np.array([name == p.name for name in self._types], dtype=np.bool_)
+        assert isinstance(p, Test)
+        return holds(self._known(p.expression), self._columns, len(self._stream))
+
+    def column_of(self, c: Condition, stored: Mapping[Register, tuple[ast.Expression | None, Integers]]) -> Mask:
+        """The events at which a check passes, where each register holds a value of another event: -1 for none."""
+        length = len(self._stream)
+        if isinstance(c, Since):
+            assert self._stream.tick is not None, "a pattern that compares times needs a stream whose unit is known"
+            _, source = stored[c.register]
+            since, tick = self._stream.times - self._stream.times[source], self._stream.tick
+            longest = longest_ticks(c.interval, tick)
+            found: Mask = since >= shortest_ticks(c.interval, tick)
+            if longest is not None:
+                found &= since <= longest
+            return found
+        known = {_STORED + r: self._values_at(*of) for r, of in stored.items()}
+        if isinstance(c, Holds):
+            e = c.with_parts(lambda part: ast.Name(_STORED + r) if (r := register_of(part)) is not None else None)
+            true = holds(self._known(e.condition), {**self._columns, **known}, length)
+            return ~true if c.absent else true
+        compared = ast.Binary(c.operator, ast.Name(_STORED + c.register), c.value)
+        return holds(self._known(compared), {**self._columns, **known}, length)
+
+    def _values_at(self, e: ast.Expression | None, source: Integers) -> pa.Array:
+        assert e is not None, "only checks of the time read a stored time"
+        if e not in self._values:
+            self._values[e] = evaluated(self._known(e), self._columns, len(self._stream))
+        return self._values[e].take(pa.array(source, mask=source < 0))
 
     def value(self, e: ast.Expression | None, k: int) -> Any:
         """The value of the expression, over bare attributes, at the event; without an expression, the event's time."""

@@ -1,18 +1,20 @@
 """The subset construction over classes of events and clock types: an equivalent automaton with one run each.
 
+Of automata that report matches, there is one run for each way to mark the events (Grez, Proposition 6.1).
+
 A clock stays one register, if all runs with the same events agree on it wherever it can still be checked: then the
 resets are synchronous (Garcia and Riveros, Theorem 5.3). Whether they do is found on the way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import product
 from typing import NamedTuple
 
 from ensue.automata.build.limits import MAX_PREDICATES
 from ensue.automata.liveness import Registers, register_liveness
-from ensue.automata.model import NO_MARKS, Automaton, Builder, Label, Transition
+from ensue.automata.model import NO_MARKS, Automaton, Builder, Label, Marks, TooLarge, Transition
 from ensue.automata.predicates import Guard, cells, implied, predicates_of
 from ensue.automata.registers import Keep, Since, Store
 from ensue.automata.timing.clock_types import clock_types, covers
@@ -25,10 +27,16 @@ class _State(NamedTuple):
     subset: frozenset[int]
 
 
-def determinised(p: Automaton, *, accepting: bool) -> Automaton:
-    """The automaton that accepts the same streams with at most one run each, or those that `p` does not accept."""
+def determinised(p: Automaton, *, accepting: bool, marks: Collection[Marks] = (NO_MARKS,)) -> Automaton:
+    """The automaton that accepts the same streams with at most one run each, or those that `p` does not accept.
+
+    `marks` are the ways to mark an event; a stream with other marks is another one.
+    """
     _check(p)
-    return _Construction(p).made(accepting=accepting)
+    try:
+        return _Construction(p, marks).made(accepting=accepting)
+    except TooLarge as e:
+        raise EngineError(f"the deterministic automaton would have more than {e.most:,} transitions") from None
 
 
 def _check(p: Automaton) -> None:
@@ -50,8 +58,9 @@ def _resets(action: object) -> bool:
 
 
 class _Construction:
-    def __init__(self, p: Automaton) -> None:
+    def __init__(self, p: Automaton, marks: Collection[Marks]) -> None:
         self._p = p
+        self._marks = sorted(marks, key=sorted)
         self._cells = list(cells(predicates_of(t.guard for t in p.transitions)))
         self._live = register_liveness(p).live
         checks = [a for t in p.transitions for a in t.actions if isinstance(a, Since)]
@@ -64,6 +73,8 @@ class _Construction:
         while waiting:
             source = waiting.pop()
             for guard, label, after in self._moves(source.subset):
+                if accepting and not after:
+                    continue
                 target = _State(False, after)
                 made.add(source, guard, label, target, final=self._p.finals.isdisjoint(after) != accepting)
                 if target not in seen:
@@ -74,14 +85,15 @@ class _Construction:
     def _moves(self, subset: frozenset[int]) -> Iterator[tuple[Guard, Label, frozenset[int]]]:
         """For each class of events, and each type of the clocks that are checked: the states that runs reach."""
         known: Registers = frozenset().union(*(self._live.get(s, ()) for s in subset))
-        for cell in self._cells:
-            possible = [t for s in sorted(subset) for t in self._p.outgoing.get(s, ()) if implied(cell, t.guard)]
+        outgoing = [t for s in sorted(subset) for t in self._p.outgoing.get(s, ())]
+        for cell, marks in product(self._cells, self._marks):
+            possible = [t for t in outgoing if t.marks == marks and implied(cell, t.guard)]
             asked = sorted({a.register for t in possible for a in t.actions if isinstance(a, Since)} & known)
             for types in product(*(self._types[r] for r in asked)):
                 now = frozenset(Since(r, i) for r, i in zip(asked, types, strict=True))
                 taken = [t for t in possible if _passes(t, now)]
                 resets = {Store(r) for r in sorted(self._p.registers) if self._is_reset(r, taken)}
-                yield cell, Label(NO_MARKS, now | resets), frozenset(t.target for t in taken)
+                yield cell, Label(marks, now | resets), frozenset(t.target for t in taken)
 
     def _is_reset(self, register: Register, taken: list[Transition]) -> bool:
         """Whether the event resets the clock, for all runs that can still check it."""

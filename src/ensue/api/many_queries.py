@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
-from ensue.api.call_options import Call, LiveArguments, SeveralOptions, SparkFrame, check_known, kind_of, live_options
+from ensue import pipeline
+from ensue.api.call_options import (
+    Call,
+    LiveArguments,
+    Options,
+    SeveralOptions,
+    SparkFrame,
+    check_known,
+    live_options,
+)
 from ensue.api.one_query import Query
 from ensue.data.sources import is_spark
-from ensue.errors import DataError
+from ensue.logic.aggregation import refuse_aggregation
+from ensue.results.matches import Matches
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -29,6 +39,7 @@ def live(queries: Mapping[str, Query], **options: Unpack[LiveArguments]) -> Live
     return made
 
 
+@overload
 def run(
     events: SparkFrame | Mapping[str, SparkFrame],
     asked: Mapping[str, Query],
@@ -36,31 +47,66 @@ def run(
     queries: SparkFrame | None = None,
     keys: str | Sequence[str] | None = None,
     **options: Unpack[SeveralOptions],
-) -> DataFrame:
-    """Several queries over one Spark DataFrame, `asked` by their names: a stream is read once for all of them.
+) -> DataFrame: ...
 
-    Each row has the query's name as `query`, its `start_time` and `end_time`, and in `row` a struct for each query, of
-    which that of its own query has the columns of the match; `rows` picks those of one query. The options are those of
-    `Query.run`.
+
+@overload
+def run(events: Any, asked: Mapping[str, Query], **options: Unpack[Options]) -> dict[str, Matches]: ...
+
+
+def run(
+    events: Any,
+    asked: Mapping[str, Query],
+    *,
+    queries: SparkFrame | None = None,
+    keys: str | Sequence[str] | None = None,
+    **options: Any,
+) -> DataFrame | dict[str, Matches]:
+    """Several queries over the same events, `asked` by their names: these are read once for all of them.
+
+    Events in memory or in files give the matches of each query, by its name, with the options of `Query.run`. Steps
+    that queries with equal windows and keys begin with, under the same names, are evaluated once.
+
+    >>> from ensue import query
+    >>> events = [{"time": k, "type": t} for k, t in enumerate("ABC")]
+    >>> texts = {f"then_{t}": f"SELECT A.time FROM S WHERE A ; {t} WITHIN 5 s" for t in "BC"}
+    >>> found = run(events, {name: query(text) for name, text in texts.items()}, unit="s")
+    >>> {name: matches.to_arrow().column("A_time").to_pylist() for name, matches in found.items()}
+    {'then_B': [0], 'then_C': [0]}
+
+    A Spark DataFrame gives one lazy DataFrame for all queries. Each row has the query's name as `query`, its
+    `start_time` and `end_time`, and in `row` a struct for each query, of which that of its own query has the columns of
+    the match; `rows` picks those of one query. The options are those of `Query.run`.
 
     On a stream, `queries` is another stream, of rows with a `name` and a `text`: each adds a query, or replaces the one
     of that name, or removes it if the text is NULL. Then `row` is a VARIANT. A query that is added reads the events
     after the watermark. A text that is no query gives a row with the `change` "error". `keys` names the columns by
     which events are shared out, and all queries partitioned; by default, the keys that those in `asked` share.
     """
-    check_known(options, "run", SeveralOptions)
+    check_known(options, "run", SeveralOptions, Options)
     if not is_spark(events):
-        raise DataError(
-            f"run takes a Spark DataFrame, not {kind_of(events)}: for events in memory, call the `run` of each query, "
-            "or ensue.live"
-        )
+        return _over_table(events, asked, {"queries": queries, "keys": keys}, options)
     from ensue.spark.several_queries import ComeAndGo, run_several
 
     how = Call.of(options).on_spark()
     del how["closed"]
-    frames: Any = events
     coming: Any = ComeAndGo(queries, (keys,) if isinstance(keys, str) else keys and tuple(keys))  # type: ignore[arg-type]
-    return run_several(asked, frames, coming=coming, **how)
+    return run_several(asked, events, coming=coming, **how)
+
+
+def _over_table(
+    events: Any, asked: Mapping[str, Query], of_streams: Mapping[str, Any], options: Mapping[str, Any]
+) -> dict[str, Matches]:
+    wrong = [name for name, value in of_streams.items() if value is not None]
+    if wrong:
+        raise TypeError(f"{', '.join(wrong)}: for Spark streams only; ensue.live is for events in memory")
+    call = Call.of(options)
+    how = call.over_table(events)
+    for query in asked.values():
+        hint = "run that query by itself"
+        refuse_aggregation(query.ast, query.text, "each of several queries tells its matches", hint)
+    texts = {name: (query.ast, query.text) for name, query in asked.items()}
+    return pipeline.run_together(texts, events, how, reading=call.reading)
 
 
 def rows(found: DataFrame, name: str, query: Query | None = None) -> DataFrame:

@@ -86,6 +86,11 @@ def age(of: Register) -> int:
     return int(of.partition(".")[2])
 
 
+def value_number(of: Register) -> int:
+    """The place of the value that the register holds, among those that are stored."""
+    return int(of.partition(".")[0][1:]) - 1
+
+
 def values_of(stores: Iterable[Store]) -> list[ast.Expression | None]:
     """The distinct expressions that are stored, in a fixed order; None stands for the time."""
     return list(dict.fromkeys(s.value for s in sorted(stores, key=str)))

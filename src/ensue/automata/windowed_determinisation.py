@@ -40,7 +40,7 @@ class NotBounded(Exception):
         super().__init__(str(store))
 
 
-class _Run(NamedTuple):
+class OpenRun(NamedTuple):
     """A group of open runs with the same future. Events are given by their age: the last event has age 1."""
 
     state: int
@@ -49,21 +49,29 @@ class _Run(NamedTuple):
     marked: frozenset[int]
 
 
-_START = _Run(0, 0, frozenset(), frozenset())
+_START = OpenRun(0, 0, frozenset(), frozenset())
 
 
-class _State(NamedTuple):
+class State(NamedTuple):
     """The open runs and, if a match has just ended, the events that took part, by their age."""
 
-    runs: frozenset[_Run]
+    runs: frozenset[OpenRun]
     ended: frozenset[int] | None
 
 
-class _Needed(NamedTuple):
+class Needed(NamedTuple):
     """What must hold for a run to take a transition."""
 
     guard: Guard
     conditions: frozenset[Condition]
+
+
+class Move(NamedTuple):
+    """A transition of a run, and what it needs."""
+
+    run: OpenRun
+    transition: Transition
+    needed: Needed
 
 
 class _MinTerm(NamedTuple):
@@ -71,7 +79,7 @@ class _MinTerm(NamedTuple):
 
     guard: Guard
     outcomes: Outcomes
-    satisfied: frozenset[_Needed]
+    satisfied: frozenset[Needed]
 
 
 def construct(p: Automaton, window: int, *, consuming: bool = False, most: int = MAX_STEPS) -> DeterministicAutomaton:
@@ -84,10 +92,10 @@ def construct(p: Automaton, window: int, *, consuming: bool = False, most: int =
     >>> construct(build(parse_pattern("A ; B")), 3)
     DeterministicAutomaton(size=7, ends={3: (0, 1), 5: (0, 1, 2), 6: (0, 2)})
     """
-    return _Construction(p, window, consuming=consuming).run(most)
+    return Construction(p, window, consuming=consuming).run(most)
 
 
-class _Construction:
+class Construction:
     """Builds the transitions of one state after the other."""
 
     def __init__(self, p: Automaton, window: int, *, consuming: bool) -> None:
@@ -98,12 +106,12 @@ class _Construction:
         self._automaton = p
         self._window = window
         self._consuming = consuming
-        self._values = values_of(stores)
+        self.values = values_of(stores)  # what registers hold of an event
         self._live = register_liveness(p).live
         self._to_end = _to_end(p)
 
     def run(self, most: int) -> DeterministicAutomaton:
-        first = _State(frozenset(), None)
+        first = State(frozenset(), None)
         numbers, waiting = {first: 0}, deque([first])
         steps: list[Step] = []
         while waiting:
@@ -118,66 +126,70 @@ class _Construction:
         ends = {n: tuple(sorted(k - 1 for k in s.ended)) for s, n in numbers.items() if s.ended is not None}
         return DeterministicAutomaton(len(numbers), ends, tuple(steps))
 
-    def _leaving(self, state: _State) -> Iterator[tuple[Step, _State]]:
+    def _leaving(self, state: State) -> Iterator[tuple[Step, State]]:
         """The steps out of a state: what each min-term does to the state's runs and to a new run."""
-        moves = [
-            (run, t, _Needed(t.guard, _checks(run, t)))
+        moves = self.moves(state)
+        for term in _min_terms(frozenset(move.needed for move in moves)):
+            target, marks = self.after(move for move in moves if move.needed in term.satisfied)
+            yield Step(0, term.guard, term.outcomes, marks, self._writes(target), 0), target
+
+    def moves(self, state: State) -> list[Move]:
+        """What the state's runs, and a new one, can do next."""
+        return [
+            Move(run, t, Needed(t.guard, _checks(run, t)))
             for run in (*state.runs, _START)
             for t in self._automaton.outgoing.get(run.state, ())
             if self._ends(t) or self._goes_on(run, t)
         ]
-        for term in _min_terms(frozenset(needed for _, _, needed in moves)):
-            target, marks = self._after((run, t) for run, t, needed in moves if needed in term.satisfied)
-            yield Step(0, term.guard, term.outcomes, marks, self._writes(target), 0), target
 
-    def _after(self, moves: Iterable[tuple[_Run, Transition]]) -> tuple[_State, Marks]:
+    def after(self, moves: Iterable[Move]) -> tuple[State, Marks]:
         """The state after these moves, with what took part in a match that ended; and the marks of all the moves."""
-        open_: dict[_Run, frozenset[int]] = {}  # the marked events of each run, which is given without them
+        open_: dict[OpenRun, frozenset[int]] = {}  # the marked events of each run, which is given without them
         ended: frozenset[int] | None = None
         marks: set[str] = set()
-        for run, t in moves:
+        for run, t, _ in moves:
             marked = frozenset({k + 1 for k in run.marked} | ({1} if t.marks else set()))
             if self._ends(t):
                 ended = marked | (ended or frozenset())
             if self._goes_on(run, t):
-                key = _Run(t.target, run.length + 1, self._held(run, t), frozenset())
+                key = OpenRun(t.target, run.length + 1, self._held(run, t), frozenset())
                 open_[key] = open_.get(key, frozenset()) | marked
             marks |= t.marks
         if ended is not None and self._consuming:
             open_ = {}
-        return _State(_without_lesser([r._replace(marked=m) for r, m in open_.items()]), ended), frozenset(marks)
+        return State(_without_lesser([r._replace(marked=m) for r, m in open_.items()]), ended), frozenset(marks)
 
     def _ends(self, t: Transition) -> bool:
         return t.target in self._automaton.finals
 
-    def _goes_on(self, run: _Run, t: Transition) -> bool:
+    def _goes_on(self, run: OpenRun, t: Transition) -> bool:
         """Whether a match can still end within the window after the transition."""
         return run.length + 1 + self._to_end.get(t.target, self._window) <= self._window
 
-    def _held(self, run: _Run, t: Transition) -> frozenset[tuple[Register, int, int]]:
+    def _held(self, run: OpenRun, t: Transition) -> frozenset[tuple[Register, int, int]]:
         written = {w.register for w in writes_of(t.actions)}
         live = self._live.get(t.target, frozenset())
         old = ((r, value, age + 1) for r, value, age in run.held if r in live - written)
-        new = ((w.register, self._values.index(w.value), 1) for w in writes_of(t.actions) if isinstance(w, Store))
+        new = ((w.register, self.values.index(w.value), 1) for w in writes_of(t.actions) if isinstance(w, Store))
         return frozenset(old) | frozenset(h for h in new if h[0] in live)
 
-    def _writes(self, target: _State) -> tuple[Write, ...]:
+    def _writes(self, target: State) -> tuple[Write, ...]:
         held = sorted({(value, age) for run in target.runs for _, value, age in run.held})
         return tuple(
-            Store(register(value + 1, 1), self._values[value])
+            Store(register(value + 1, 1), self.values[value])
             if age == 1
             else Copy(register(value + 1, age), register(value + 1, age - 1))
             for value, age in held
         )
 
 
-def _checks(run: _Run, t: Transition) -> frozenset[Condition]:
+def _checks(run: OpenRun, t: Transition) -> frozenset[Condition]:
     """The checks of a transition, on the registers that hold the run's values; checks of empty registers hold."""
     held = {r: register(value + 1, age) for r, value, age in run.held}
     return frozenset(c.renamed(held) for c in conditions_of(t.actions) if c.registers <= held.keys())
 
 
-def _without_lesser(runs: Sequence[_Run]) -> frozenset[_Run]:
+def _without_lesser(runs: Sequence[OpenRun]) -> frozenset[OpenRun]:
     """Drops each run for which a shorter run with the same future has marked at least the same events."""
     return frozenset(
         a
@@ -203,16 +215,16 @@ def _to_end(p: Automaton) -> dict[int, int]:
 
 
 @lru_cache(maxsize=10_000)
-def _min_terms(needed: frozenset[_Needed]) -> tuple[_MinTerm, ...]:
+def _min_terms(needed: frozenset[Needed]) -> tuple[_MinTerm, ...]:
     """The min-terms that can hold and that distinguish the needs: disjoint, and together all cases."""
     return tuple(_split(ALWAYS, frozenset(), sorted(needed, key=_as_text)))
 
 
-def _as_text(needed: _Needed) -> tuple[list[str], list[str]]:
+def _as_text(needed: Needed) -> tuple[list[str], list[str]]:
     return sorted(f"{p} {holds}" for p, holds in needed.guard), sorted(map(str, needed.conditions))
 
 
-def _split(guard: Guard, outcomes: Outcomes, needed: list[_Needed]) -> Iterator[_MinTerm]:
+def _split(guard: Guard, outcomes: Outcomes, needed: list[Needed]) -> Iterator[_MinTerm]:
     """Decides one condition after the other, first those of the event, and only those that still make a difference."""
     possible = [
         n

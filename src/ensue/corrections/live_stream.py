@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from ensue.corrections.changed_places import ChangedPlaces
 from ensue.corrections.promises import Promises
 from ensue.corrections.revision import MatchChanges, Revision
 from ensue.corrections.unsettled import NO_TIME, Arrivals, Unsettled
@@ -37,11 +38,11 @@ class _Follower:
         own = unsettled.after(self.since)
         self.revision.catch_up(own, own.up_to(told), watermark)
 
-    def follow(self, unsettled: Unsettled, told: int, changed: int | None) -> MatchChanges:
+    def follow(self, unsettled: Unsettled, before: int, told: int, changed: ChangedPlaces | None) -> MatchChanges:
+        """`before` is how many of the events it did not know before this step."""
         own = unsettled.after(self.since)
-        before = len(unsettled) - len(own)
-        # A change before its first event may have come together with others behind it.
-        return self.revision.follow(own, own.up_to(told), None if changed is None else max(0, changed - before))
+        seen = None if changed is None else changed.behind(before, len(unsettled) - len(own))
+        return self.revision.follow(own, own.up_to(told), seen)
 
     def settle(self, unsettled: Unsettled) -> int:
         """How many of the events it has left behind."""
@@ -120,7 +121,8 @@ class LiveStream:
         try:
             for name, follower in self._followers.items():
                 follower.catch_up(self.unsettled, self._told, now.watermark)
-                changes[name] = follower.follow(now, told, changed)
+                unknown = self.unsettled.up_to(follower.since)
+                changes[name] = follower.follow(now, unknown, told, changed)
             unexpected = sum(follower.look(now, self.unsettled.watermark) for follower in followers)
         except BaseException:
             for follower in followers:

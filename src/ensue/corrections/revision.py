@@ -5,6 +5,10 @@ kept as points. When something changes among the events, the evaluation goes bac
 change, and goes on from there: what it finds now that it had not found is new, and what it does not find any more is
 gone. So it is exact for every query of the language, with either engine. The oldest point moves on with the watermark,
 behind which nothing changes.
+
+Runs of an automaton with a register end soon. Where a state behind the change goes on like the point that was kept
+there, all that follows is as it was: the evaluation stops there, and begins again before the next change (the early
+stop of Chandramouli, Goldstein and Maier).
 """
 
 from __future__ import annotations
@@ -12,14 +16,23 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
+from ensue.corrections.changed_places import ChangedPlaces
 from ensue.corrections.match_ids import difference
 from ensue.corrections.unsettled import NO_TIME, Unsettled
 from ensue.data.budget import Budget, Large
 from ensue.data.envelope import Parts
 from ensue.results.matches import Matches
 from ensue.results.running_query import RunningQuery
+
+#: Where an event costs its open runs, a state is kept the more often, the more runs there are.
+_FEW_RUNS, _MOST_PARTS = 4, 16
+#: The evaluation stops early where so many times the events of pieces with a change lie behind the first one.
+_CLEAN_FOR_DIRTY = 4
+
+Mask = npt.NDArray[np.bool_]
 
 #: A state is kept to go back to after so many events, or a part of all that may change, and not sooner than an event
 #: for so many bytes of the state: keeping it then takes less time than evaluating the events.
@@ -86,14 +99,20 @@ class Revision:
                 self._keep_point(settled)
             self._evaluate(unsettled, until)
 
-    def follow(self, unsettled: Unsettled, until: int, changed: int | None) -> MatchChanges:
-        """The changes now that the query may speak of the first `until` events, of which `changed` are as before."""
+    def follow(self, unsettled: Unsettled, until: int, changed: ChangedPlaces | None) -> MatchChanges:
+        """The changes now that the query may speak of the first `until` events, among which these have changed."""
         assert self._seen is not None, "it has caught up"
+        first = self._seen if changed is None else changed.first
         if changed is not None and self._running.by_time:
-            changed = self._before_time_of(unsettled, changed)
-        if changed is None or changed >= self._seen:
+            first = self._before_time_of(unsettled, first)
+        if changed is None or first >= self._seen:
             return MatchChanges([], self._go_on(unsettled, until))
-        last = max(i for i, p in enumerate(self._points) if p.events <= changed)
+        if self._running.comparable:
+            borders = np.array([*(p.events for p in self._points), self._seen])
+            if _mostly_clean(borders, changed.between(borders)):
+                old, new = self._replay_changes(unsettled, *self._moved(unsettled, changed, borders))
+                return MatchChanges(*difference(old, [*new, *self._go_on(unsettled, until)]))
+        last = max(i for i, p in enumerate(self._points) if p.events <= first)
         old = [m for p in self._points[last:] for m in p.found]
         self._go_back(last)
         self.replayed += until - self._points[last].events
@@ -102,6 +121,68 @@ class Revision:
     def forget(self) -> None:
         """After a step that failed: what has been told is found again from the oldest point."""
         self._seen = None
+
+    def _replay_changes(
+        self, unsettled: Unsettled, points: list[_Point], dirty: Mask
+    ) -> tuple[list[Matches], list[Matches]]:
+        """Evaluates again what was seen, from each change up to where all goes on as before.
+
+        Gives what had been found there, and what is found now.
+        """
+        old: list[Matches] = []
+        new: list[Matches] = []
+        alike, at = 0, _next(dirty, 0)
+        self._points = []
+        while at < len(points):
+            self._points += points[alike : at + 1]
+            self._go_back(len(self._points) - 1)
+            alike = self._replay(unsettled, points, at, (old, new))
+            at = _next(dirty, alike)
+        if alike < len(points):
+            self._points += points[alike:]
+            self._go_back(len(self._points) - 1)
+        if len(self._points) > 1 and self._points[-1].events - self._points[-2].events < self._stride(0):
+            del self._points[-1]  # so few events are sooner evaluated than a state is kept
+        return old, new
+
+    def _moved(
+        self, unsettled: Unsettled, changed: ChangedPlaces, borders: npt.NDArray[np.int64]
+    ) -> tuple[list[_Point], Mask]:
+        """The points and the tip at their places now, and whether something has changed from each to the next."""
+        points = [*self._points, _Point(int(borders[-1]), self._running.parts())]
+        places, dirty = changed.moved(borders), np.append(changed.between(borders), False)
+        moved = [replace(p, events=int(place)) for p, place in zip(points, places, strict=True)]
+        if not self._running.by_time:
+            return moved, dirty
+        times, kept, behind = unsettled.times, [moved[0]], [bool(dirty[0])]
+        for point, is_dirty in zip(moved[1:], dirty[1:], strict=True):
+            if 0 < point.events < len(times) and times[point.events - 1] == times[point.events]:
+                # The events of one time are one step, so nothing can begin between them.
+                kept[-1], behind[-1] = replace(kept[-1], found=(*kept[-1].found, *point.found)), True
+            else:
+                kept.append(point)
+                behind.append(bool(is_dirty))
+        return kept, np.array(behind)
+
+    def _replay(
+        self, unsettled: Unsettled, points: list[_Point], at: int, matches: tuple[list[Matches], list[Matches]]
+    ) -> int:
+        """Evaluates on from this point up to the first one behind it that goes on alike; the number of points if none.
+
+        What had been found, and what is found, is added to the matches.
+        """
+        old, new = matches
+        while True:
+            old += points[at].found
+            at += 1
+            if at == len(points):
+                return at
+            self.replayed += points[at].events - self._points[-1].events
+            new += self._evaluate(unsettled, points[at].events)
+            state = self._running.parts()
+            if self._running.go_on_alike(points[at].state, state):
+                return at
+            self._points.append(_Point(points[at].events, state))
 
     def _before_time_of(self, unsettled: Unsettled, changed: int) -> int:
         """How many events are as before, and lie before the time of the first change: its events are one step."""
@@ -127,7 +208,7 @@ class Revision:
 
     def _go_on(self, unsettled: Unsettled, until: int) -> list[Matches]:
         """Evaluates the events that have not been seen, and keeps points on the way."""
-        stride = max(self._fewest_between, until // _PARTS_BETWEEN)
+        stride = self._stride(until)
         found: list[Matches] = []
         assert self._seen is not None
         while True:
@@ -145,7 +226,8 @@ class Revision:
         found: list[Matches] = []
         if until > seen and unsettled.events is not None:
             found += self._running.matches(unsettled.events.slice(seen, until - seen))
-        if unsettled.watermark > (int(unsettled.times[until - 1]) if until else NO_TIME):
+        last = int(unsettled.times[until - 1]) if until else NO_TIME
+        if last < unsettled.watermark and unsettled.up_to(unsettled.watermark) <= until:
             due = self._running.matches_due(unsettled.watermark)
             found += [] if due is None else [due]
         found = [m for m in found if len(m)]
@@ -155,9 +237,16 @@ class Revision:
         self._seen = until
         return found
 
+    def _stride(self, until: int) -> int:
+        """After how many events a point is kept. Where the evaluation stops early, it begins at many of them."""
+        return self._fewest_between if self._running.comparable else max(self._fewest_between, until // _PARTS_BETWEEN)
+
     @property
     def _fewest_between(self) -> int:
-        return max(_FEWEST_BETWEEN, _size(self._points[-1].state) // _BYTES_AN_EVENT)
+        fewest = _FEWEST_BETWEEN
+        if self._running.comparable:
+            fewest //= min(max(1, self._running.open // _FEW_RUNS), _MOST_PARTS)
+        return max(1, fewest, _size(self._points[-1].state) // _BYTES_AN_EVENT)
 
     def _keep_point(self, events: int) -> None:
         self._points.append(_Point(events, self._running.parts()))
@@ -202,6 +291,19 @@ class Revision:
         """Begins with this state, over events of which nothing has been told yet, whatever others have been told."""
         self.load(state)
         self._go_back(0)
+
+
+def _mostly_clean(borders: npt.NDArray[np.int64], dirty: Mask) -> bool:
+    """Whether few of the pieces behind the first change have changed: to compare states takes time, too."""
+    first = _next(dirty, 0)
+    events = np.diff(borders[first:])
+    return bool(_CLEAN_FOR_DIRTY * events[dirty[first:]].sum() < events.sum())
+
+
+def _next(dirty: Mask, point: int) -> int:
+    """The first point from this one on behind which something has changed; the number of points if there is none."""
+    later = np.flatnonzero(dirty[point:])
+    return point + int(later[0]) if len(later) else len(dirty)
 
 
 def _size(state: Parts) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ensue.corrections.changed_places import ChangedPlaces
 from ensue.corrections.event_ids import numbered_among_equals, with_ids
 from ensue.data.envelope import Parts
 from ensue.data.events import EventStream, integers, joined, one_chunk
@@ -20,6 +21,7 @@ Integers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 NO_TIME = int(np.iinfo(np.int64).min)
+_NOWHERE = np.zeros(0, dtype=np.int64)
 #: Events that came in so many pieces are put together.
 _PIECES = 64
 
@@ -104,8 +106,8 @@ class Unsettled:
 
     # -- changes
 
-    def taking(self, arrivals: Arrivals) -> tuple[Unsettled, int | None]:
-        """With these rows taken in, and how many events lie before the first change; None where nothing has changed.
+    def taking(self, arrivals: Arrivals) -> tuple[Unsettled, ChangedPlaces | None]:
+        """With these rows taken in, and which events left and came; None where nothing has changed.
 
         What is at the watermark or before it came too late: it is left out and counted.
         """
@@ -119,20 +121,19 @@ class Unsettled:
             return changed, None
         changed = replace(changed, latest=max(self.latest, int(arrivals.events.times.max())))
         new = np.ones(len(arrivals), dtype=np.bool_)
-        first = len(self)
+        gone = came = _NOWHERE
         if len(self.waiting.ids) or (arrivals.signs < 0).any():
-            changed, new, first = changed._cancelling(arrivals)
-        if not new.any():
-            return changed, first if first < len(self) else None
-        changed, inserted = changed._inserting(arrivals, np.flatnonzero(new), self.came)
-        return changed, min(first, inserted)
+            changed, new, gone = changed._cancelling(arrivals)
+        if new.any():
+            changed, came = changed._inserting(arrivals, np.flatnonzero(new), self.came)
+        return changed, ChangedPlaces(gone, came) if len(gone) or len(came) else None
 
     def refusing(self, late: int) -> Unsettled:
         """With so many more events counted as late."""
         return replace(self, refused=self.refused.and_(Refused(late=late))) if late else self
 
-    def _cancelling(self, arrivals: Arrivals) -> tuple[Unsettled, Mask, int]:
-        """Without what is deleted; which of the rows are to be inserted; how many events lie before the first gap."""
+    def _cancelling(self, arrivals: Arrivals) -> tuple[Unsettled, Mask, Integers]:
+        """Without what is deleted; which of the rows are to be inserted; the places of the events that are gone."""
         deleted = np.concatenate([self.waiting.ids, arrivals.ids[arrivals.signs < 0]])
         own = np.flatnonzero(_among(self.ids, deleted))
         own = own[np.argsort(self.arrival[own], kind="stable")]
@@ -146,15 +147,15 @@ class Unsettled:
         changed = replace(self, waiting=self.waiting.some(still).and_(more))
         new = np.ones(len(arrivals), dtype=np.bool_)
         new[others] = came & (arrivals.signs[others] > 0)
-        gone = own[~kept]
+        gone = np.sort(own[~kept])
         if not len(gone):
-            return changed, new, len(self)
+            return changed, new, gone
         there = np.ones(len(self), dtype=np.bool_)
         there[gone] = False
-        return changed._of(np.flatnonzero(there)), new, int(gone.min())
+        return changed._of(np.flatnonzero(there)), new, gone
 
-    def _inserting(self, arrivals: Arrivals, rows: Integers, came: int) -> tuple[Unsettled, int]:
-        """With these rows as events, and how many events lie before the first of them."""
+    def _inserting(self, arrivals: Arrivals, rows: Integers, came: int) -> tuple[Unsettled, Integers]:
+        """With these rows as events, and their places."""
         new = arrivals.at(rows)
         order = self._order(new.events)
         new, arrived = new.at(order), came + rows[order]
@@ -166,7 +167,7 @@ class Unsettled:
         numbered = numbered_among_equals(new.ids, self.ids[equals:])
         events = replace(new.events, table=with_ids(new.events.table, numbered), ticks=times)
         if self.events is None:
-            return replace(self, events=_together(events), ids=new.ids, arrival=arrived), 0
+            return replace(self, events=_together(events), ids=new.ids, arrival=arrived), np.arange(len(new))
         both = replace(
             self,
             events=_together(joined(self.events, events)),
@@ -174,10 +175,10 @@ class Unsettled:
             arrival=np.concatenate([self.arrival, arrived]),
         )
         if first == len(self):
-            return both, first
+            return both, np.arange(first, len(both))
         tail = np.arange(first, len(both))
         tail = tail[both._order(both.events.at(tail))]  # type: ignore[union-attr]  # there are events
-        return both._of(np.concatenate([np.arange(first), tail])), first
+        return both._of(np.concatenate([np.arange(first), tail])), first + np.flatnonzero(tail >= len(self))
 
     def _order(self, events: EventStream) -> Integers:
         """The events by time, then by the tie-break, then as they come."""

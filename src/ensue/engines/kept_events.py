@@ -72,7 +72,16 @@ class KeptEvents:
         return found.moved(lambda p: np.searchsorted(places, p)), stream
 
     def save(self) -> Parts:
+        """`in_places` reads it."""
         return {"position": self._position, **({} if self._table is None else {"events": self._table})}
 
     def load(self, parts: Parts) -> None:
         self._position, self._table, self._few = parts["position"], parts.get("events"), _FEW
+
+
+def in_places(parts: Parts) -> tuple[Positions, pa.Table | None]:
+    """What was kept: the places of the events in the stream, and the events without them."""
+    table = parts.get("events")
+    if table is None:
+        return np.zeros(0, dtype=np.int64), None
+    return table.column(_PLACE).to_numpy(), table.drop_columns([_PLACE])

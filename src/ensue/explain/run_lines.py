@@ -28,7 +28,9 @@ def arc_lines(own: OwnAutomaton) -> list[str]:
 
 def _line(arc: Arc, own: OwnAutomaton) -> str:
     accepting = "*" if arc.target in own.shape.accepts else ""
-    when = " AND ".join([*map(str, arc.when), *(f"{c} {print_interval(i)} ago" for c, i in arc.since)]) or "true"
+    types = (name if wanted else f"NOT {name}" for name, wanted in arc.types)
+    clocks = (f"{c} {print_interval(i)} ago" for c, i in arc.since)
+    when = " AND ".join([*types, *map(str, arc.when), *clocks]) or "true"
     does = [", ".join(sorted(arc.marks)), *(f"{name} := {value}" for name, value in arc.then)]
     does += [f"{clock} := 0" for clock in sorted(arc.resets)]
     return f"{arc.source} -> {arc.target}{accepting}  {when} / {'; '.join(d for d in does if d)}".rstrip()

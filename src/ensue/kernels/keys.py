@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ensue.kernels.jit import kernel, part
 
@@ -112,6 +113,23 @@ class KeyNumbers:
             _place_rows(self._rows, len(rows), self._table)
 
 
+def comparable_keys(rows: Words, texts: Sequence[tuple[Any, Codes]]) -> tuple[list[Any], Codes]:
+    """The keys in an order that does not depend on their numbers, and the number of each key in it.
+
+    `texts` are the bytes and ends of each column's texts. The keys are the same where what is given first is equal.
+    """
+    words, sorted_texts = rows.copy(), []
+    for i, (data, end) in enumerate(texts):
+        if len(end) > 1:
+            column = _as_binary(data, end)
+            order = pc.array_sort_indices(column).to_numpy()
+            sorted_texts.append(column.take(pa.array(order)))
+            is_null = words[:, len(texts) + i // _BITS] >> (i % _BITS) & 1
+            words[:, i] = np.where(is_null, 0, np.argsort(order)[words[:, i]])
+    order = np.lexsort(words.T) if len(texts) else np.zeros(0, dtype=np.int64)
+    return [words[order], *sorted_texts], order
+
+
 class TextNumbers:
     """Numbers the distinct texts (or other bytes) of a column; text `n` is `data[end[n - 1]:end[n]]`."""
 
@@ -163,9 +181,7 @@ class TextNumbers:
 
     def keep(self, kept: Codes) -> None:
         """Forgets all texts but these, which are numbered anew in this order."""
-        texts = pa.LargeBinaryArray.from_buffers(
-            pa.large_binary(), len(self), [None, pa.py_buffer(self.end), pa.py_buffer(self.data)]
-        ).take(pa.array(kept))
+        texts = _as_binary(self.data, self.end).take(pa.array(kept))
         self.__init__()  # type: ignore[misc]
         self.encode(texts)
 
@@ -180,6 +196,11 @@ class TextNumbers:
         self._end[: len(end)] = end
         self._table = _new_table(len(self._end))
         _place_texts(self._data, self._end, count, self._table)
+
+
+def _as_binary(data: Any, end: Codes) -> pa.LargeBinaryArray:
+    buffers = [None, pa.py_buffer(np.ascontiguousarray(end)), pa.py_buffer(np.ascontiguousarray(data))]
+    return pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(end) - 1, buffers)
 
 
 def _new_table(room: int) -> Codes:

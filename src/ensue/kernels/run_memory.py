@@ -55,7 +55,9 @@ class Chains:
     """The marked events of some runs or matches: those of number `m` are from `offset[m]` to `offset[m + 1]`."""
 
     def __init__(self, nodes: Integers, node: Integers) -> None:
-        lengths = np.where(nodes == NOTHING, 0, node[nodes, LENGTH])
+        lengths = np.zeros(len(nodes), dtype=np.int64)
+        marked = nodes != NOTHING  # there may be no node at all
+        lengths[marked] = node[nodes[marked], LENGTH]
         self.offset = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         self.position, self.mark = (np.empty(int(self.offset[-1]), dtype=np.int64) for _ in range(2))
         unroll(np.ascontiguousarray(nodes), node, self.offset, self.position, self.mark)

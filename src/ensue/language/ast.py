@@ -614,15 +614,13 @@ class Query(Node):
 N = TypeVar("N", bound=Node)
 
 
-#: The names of the fields of each kind of node that was looked into.
-_FIELDS: dict[type, tuple[str, ...]] = {}
+_FIELDS: dict[type[Node], tuple[str, ...]] = {}
 
 
 def _fields(kind: type[Node]) -> tuple[str, ...]:
-    known = _FIELDS.get(kind)
-    if known is None:
-        known = _FIELDS[kind] = tuple(f.name for f in dataclasses.fields(kind))
-    return known
+    if kind not in _FIELDS:
+        _FIELDS[kind] = tuple(f.name for f in dataclasses.fields(kind))
+    return _FIELDS[kind]
 
 
 def children(node: Node) -> Iterator[Node]:

@@ -53,7 +53,7 @@ def _register(pattern: ast.Pattern) -> tuple[Field, ...]:
     while isinstance(pattern, ast.Within):
         pattern = pattern.body
     own = own_automaton_of(pattern) if isinstance(pattern, ast.Matches) else None
-    return () if own is None else own.shape.fields
+    return () if own is None else tuple(f for f in own.shape.fields if not f.hidden)
 
 
 def _default_name(e: ast.Expression) -> str:

@@ -31,6 +31,7 @@ class Field:
     name: str
     type: ast.LiteralType
     initial: bool | int | float | str | None
+    hidden: bool = False  # whether rows never show it
 
     @property
     def literal(self) -> ast.Literal:
@@ -80,6 +81,7 @@ class Arc:
     marks: frozenset[str] = frozenset()
     resets: frozenset[str] = frozenset()
     since: tuple[tuple[str, ast.Interval], ...] = ()  # how long ago clocks were reset
+    types: tuple[tuple[str, bool], ...] = ()  # types that the event has, or (False) has not
 
     def __str__(self) -> str:
         return f"{self.source} -> {self.target}"

@@ -169,16 +169,17 @@ class Automaton(Draft):
         shape = Shape(
             tuple(self._starts), frozenset(self._accepts), tuple(self._arcs), self._fields, self._clocks, self._by_time
         )
-        return OwnAutomaton(name, _digest(shape), shape)
+        return OwnAutomaton(name, digest_of_shape(shape), shape)
 
 
-def _digest(shape: Shape) -> str:
+def digest_of_shape(shape: Shape) -> str:
     """Of all that decides about its matches."""
     parts: list[object] = [*shape.starts, "accepts", *sorted(shape.accepts), shape.by_time, *shape.clocks]
     parts += [part for f in shape.fields for part in (f.name, f.type, f.initial)]
     for arc in shape.arcs:
         parts += [str(arc), *sorted(arc.marks), "resets", *sorted(arc.resets)]
         parts += [text for clock, interval in arc.since for text in (clock, print_interval(interval))]
+        parts += ["types", *(part for t in arc.types for part in t)] if arc.types else []
         parts += ["then", *(name for name, _ in arc.then)]
         for value in arc.values:
             parts += [value.text] if isinstance(value, Written) else [value.function, *value.uses, value.compiled]

@@ -9,7 +9,8 @@ from ensue.automata.liveness import pruned, with_shared_registers
 from ensue.automata.model import TooLarge
 from ensue.automata.predicates import LatestStart
 from ensue.automata.registers import Store
-from ensue.automata.windowed_determinisation import NotBounded, construct
+from ensue.automata.unfolding import Unfolding
+from ensue.automata.windowed_determinisation import MAX_STEPS, Construction, NotBounded
 from ensue.errors import EngineError, ProblemKind, QueryError, counted
 from ensue.language import ast
 from ensue.language.printer import print_expression
@@ -26,6 +27,24 @@ def deterministic(checked: Checked) -> DeterministicAutomaton:
 
     Of a query with partitions it is that of one partition. Raises EngineError with the reason where there is none.
     """
+    plan = _planned(checked)
+    try:
+        return _construction(plan).run(MAX_STEPS)
+    except TooLarge as e:
+        raise EngineError(
+            f"the deterministic automaton has more than {e.most:,} transitions: it must know which of the last "
+            f"{plan.window.events} events matter, by {_conditions(plan)}, which can double them with each event of the "
+            "window. Shorten the window, or use Detector.detect, which builds only what its events lead to"
+        ) from None
+
+
+def unfolding(checked: Checked) -> Unfolding:
+    """The same, built as far as events lead into it."""
+    return Unfolding(_construction(_planned(checked)))
+
+
+def _planned(checked: Checked) -> Plan:
+    """The plan of a query that has such an automaton."""
     try:
         # Equalities are checked by registers, as the paper has it: a partition would need an automaton for each key.
         plan = compile_plan(checked, UNTIED)
@@ -36,6 +55,10 @@ def deterministic(checked: Checked) -> DeterministicAutomaton:
     reason = _not_made(plan)
     if reason:
         raise EngineError(f"there is no deterministic automaton: {reason}")
+    return plan
+
+
+def _construction(plan: Plan) -> Construction:
     window = plan.window.events
     assert window is not None
     automaton = plan.automaton
@@ -44,15 +67,9 @@ def deterministic(checked: Checked) -> DeterministicAutomaton:
             with_shared_registers(within_time.construct(automaton, ast.Interval(None, plan.window.time)))
         )
     try:
-        return construct(automaton, window, consuming=plan.consume is not ast.Consume.NONE)
+        return Construction(automaton, window, consuming=plan.consume is not ast.Consume.NONE)
     except NotBounded as e:
         raise EngineError(f"there is no deterministic automaton: {_unbounded(e.store)}") from None
-    except TooLarge as e:
-        raise EngineError(
-            f"the deterministic automaton has more than {e.most:,} transitions: it must know which of the last "
-            f"{window} events matter, by {_conditions(plan)}, which can double them with each event of the window. "
-            "Shorten the window, or use Query.detect, which needs no such automaton"
-        ) from None
 
 
 def _not_made(plan: Plan) -> str:

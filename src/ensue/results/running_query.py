@@ -18,6 +18,7 @@ from ensue.engines.item_lookback import ItemLookBack
 from ensue.engines.kept_events import KeptEvents
 from ensue.engines.opening import opened
 from ensue.engines.row_quota import RowQuota
+from ensue.engines.run_states import go_on_alike
 from ensue.engines.unexpected import Unexpected
 from ensue.plan.choice import Choice
 from ensue.plan.mode import Mode
@@ -75,6 +76,15 @@ class RunningQuery:
     def by_time(self) -> bool:
         """Whether all events of one time are one step: then `push` takes those of a time together."""
         return self._choice.by_time
+
+    @property
+    def comparable(self) -> bool:
+        """Whether `go_on_alike` may ever be true."""
+        return self._choice.runs is not None
+
+    def go_on_alike(self, one: Parts, other: Parts) -> bool:
+        """Whether two states give the same from now on, though their events had other numbers; False if unknown."""
+        return self._choice.runs is not None and go_on_alike(self._choice.runs, one, other)
 
     def report_from(self, time: int) -> None:
         """Leaves out what ends before this time: the earlier events are there for the matches that they begin."""

@@ -134,7 +134,7 @@ def run(
     matches = run_streaming(job.streamed, processor, job.result, name=of_stream.name)
     if "end_time" not in job.result.names:
         return matches  # of groups, whose rows have no time of an event
-    return of_matches(matches, *begun_by(frame), processor.begun_by)
+    return of_matches(matches, *begun_by(frame), processor.begun_by, waits=not job.revised)
 
 
 def _rows_of_batch(job: Job, recipe: Recipe) -> DataFrame:

@@ -111,7 +111,7 @@ def run_several(
     if coming.control is not None:
         row = F.parse_json(ROW).alias(ROW, metadata=together.described)
         told = told.select(*(row if c == ROW else F.col(c) for c in told.columns))
-    return of_matches(told, *begun_by(frame), processor.begun_by)
+    return of_matches(told, *begun_by(frame), processor.begun_by, waits=not together.sent.revised)
 
 
 def _check_queries(queries: Mapping[str, Asked]) -> None:

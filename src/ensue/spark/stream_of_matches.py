@@ -31,6 +31,8 @@ _FOLLOWED = (
     "filter",
     "hint",
     "join",
+    "mapInArrow",
+    "mapInPandas",
     "observe",
     "repartition",
     "replace",
@@ -50,21 +52,28 @@ _FOLLOWED = (
 )
 #: Spark's condition of an error for two queries of one name.
 _TWO_NAMES = "DUPLICATED_METRICS_NAME"
+#: Which of several watermarks Spark goes by: the slowest, unless this says "max".
+_POLICY = "spark.sql.streaming.multipleWatermarkPolicy"
 _ROOT = "spark.sql.streaming.checkpointLocation"
 _LOCATION = "checkpointlocation"
 
 
-def of_matches(frame: DataFrame, *begun: BegunBy) -> DataFrame:
-    """The same stream, which knows what its states are made by."""
+def of_matches(frame: DataFrame, *begun: BegunBy, waits: bool) -> DataFrame:
+    """The same stream, which knows what its states are made by, and whether its matches wait for the watermark."""
     known: Any = frame
     known.__class__ = _kind(_StreamOfMatches, type(frame))
     known.ensue_begun_by = begun
+    known.ensue_waits = waits
     return frame
 
 
 def begun_by(frame: Any) -> tuple[BegunBy, ...]:
     """What the states of the queries in this stream are made by, as far as that is known."""
     return frame.ensue_begun_by if isinstance(frame, _StreamOfMatches) else ()
+
+
+def _waits(frame: Any) -> bool:
+    return isinstance(frame, _StreamOfMatches) and frame.ensue_waits
 
 
 _kinds: dict[Any, Any] = {}
@@ -84,15 +93,23 @@ class _StreamOfMatches:
     """The methods of a DataFrame that say more of a stream of matches."""
 
     ensue_begun_by: tuple[BegunBy, ...]
+    ensue_waits: bool
 
     def withWatermark(self, eventTime: str, delayThreshold: str) -> Any:
         """It changes nothing for the end of matches, which is event time already.
 
-        A second watermark would only advance with the matches, which wait for the slowest watermark.
+        A second watermark is refused: it would only advance with the matches, which wait for the slowest watermark.
         """
         frame: Any = self
         if eventTime in frame.columns and is_event_time(frame.schema[eventTime]):
             return frame
+        if frame.ensue_waits and frame.sparkSession.conf.get(_POLICY, "min") != "max":
+            raise EngineError(
+                f"a watermark on '{eventTime}' behind a stream of matches would stand still, and nothing would ever be "
+                "released: it would advance with the matches, which wait for the slowest watermark. The end_time of "
+                "matches is event time already; for another time, write the matches to a table, and read that as a "
+                "stream"
+            )
         return super().withWatermark(eventTime, delayThreshold)  # type: ignore[misc]
 
     @property
@@ -114,7 +131,8 @@ def _passing(name: str) -> Callable[..., Any]:
             if e.getCondition() != _TWO_NAMES:
                 raise
             raise _two_names([self, *others]) from None
-        return of_matches(frame, *begun_by(self), *(b for other in others for b in begun_by(other)))
+        begun = (b for other in others for b in begun_by(other))
+        return of_matches(frame, *begun_by(self), *begun, waits=any(map(_waits, (self, *others))))
 
     method.__name__ = name
     return method

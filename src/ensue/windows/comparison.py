@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import pyarrow as pa
 
@@ -19,6 +20,7 @@ from ensue.errors import EngineError, QueryError
 from ensue.language import ast
 from ensue.language.builder import Select
 from ensue.logic.check import check
+from ensue.logic.until import closings_of, is_one_event
 from ensue.logic.window import Window
 from ensue.plan.choice import Choice, choose
 from ensue.plan.plan import Plan
@@ -78,9 +80,15 @@ def contains(first: Text, second: Text, *, schema: pa.Schema | None = None) -> C
 
 def _compared(first: Text, second: Text, schema: pa.Schema | None, *, both_ways: bool) -> Comparison:
     known = None if schema is None else Schema.of(schema)
-    one, other = (_choice(_query(q), known, which) for q, which in ((first, "first"), (second, "second")))
+    one_query, other_query = _query(first), _query(second)
+    one, other = _choice(one_query, known, "first"), _choice(other_query, known, "second")
     if one.keys != other.keys:
         raise EngineError("the queries have other keys: windows are compared within the streams of equal keys")
+    if _is_closed(one_query) != _is_closed(other_query):
+        raise EngineError(
+            "UNTIL closes the windows of one query only, so what ends with a table is not reported alike: give both "
+            "queries an UNTIL, or neither"
+        )
     if one.checked.query.expect != other.checked.query.expect:
         raise EngineError("the queries expect other streams: give both the same EXPECT, or neither")
     try:
@@ -91,7 +99,14 @@ def _compared(first: Text, second: Text, schema: pa.Schema | None, *, both_ways:
         raise EngineError("it is not known whether the windows are the same: there is too much to go through") from None
     if found is None:
         return Comparison(True)
-    return _run(found, one, other)
+    differ = _run(found, one, other)
+    if differ.window is None or not _is_closed(one_query):
+        return differ
+    return replace(differ, window=(differ.window[0], differ.window[1] - 1))  # the event behind it closes it
+
+
+def _is_closed(made: Query) -> bool:
+    return any(ast.find(made.ast.pattern, ast.Until))
 
 
 def _query(text: Text) -> Query:
@@ -107,14 +122,44 @@ def _choice(made: Query, schema: Schema | None, which: str) -> Choice:
         raise EngineError(f"the {which} query {what}: WINDOW w AS (...) alone is compared")
     if tree.consume is not ast.Consume.NONE or tree.selector is not ast.Selector.ALL:
         raise EngineError(f"the {which} query chooses among its windows: leave out CONSUME BY, NEXT, LAST and MAX")
-    if any(ast.find(core, ast.Until)):
-        raise EngineError(f"the windows of the {which} query are closed by what follows them: leave out UNTIL")
-    choice = choose(check(replace(tree, limit=None, order=()), made.text, schema))
+    closed = _with_closing_events(core, which)
+    choice = choose(check(replace(tree, pattern=closed, limit=None, order=()), made.text, schema))
     plan = choice.plan
     if plan is None or plan.automaton.registers or plan.related or plan.window != Window():
         why = choice.without_plan or "its windows depend on comparisons of their events"
         raise EngineError(f"the windows of the {which} query cannot be compared: {why}")
     return choice
+
+
+def _with_closing_events(core: ast.SpanOf, which: str) -> ast.SpanOf:
+    """The windows of a query, each with the event that closes it where all have one.
+
+    It directly follows the window, so of two queries, these windows are the same if and only if their own are.
+    """
+    closings = closings_of(core)
+    if not closings:
+        return core
+    known = [c for c in closings if c is not None]
+    why = (
+        "are closed by END as well: a stream has no end, so leave END out"
+        if any(c.or_end for c in known)
+        else "are not all closed by what follows them: give all pairs an UNTIL, or none"
+        if len(known) < len(closings)
+        else "are closed by more than one event: an UNTIL of a single event is compared"
+        if not all(map(is_one_event, known))
+        else None
+    )
+    if why is not None:
+        raise EngineError(f"the windows of the {which} query {why}")
+    return replace(core, body=reduce(ast.Or, map(_closed, known)))
+
+
+def _closed(pair: ast.Until) -> ast.Pattern:
+    """A pair, with the event that closes its windows as their last one."""
+    assert pair.closing is not None
+    if isinstance(pair.body, ast.After):
+        return replace(pair.body, body=ast.Sequence(pair.body.body, pair.closing, ast.Link.DIRECTLY))
+    return ast.Sequence(pair.body, pair.closing, ast.Link.DIRECTLY)
 
 
 def _around(p: ast.Pattern) -> bool:

@@ -154,6 +154,7 @@ def test_more_random_expressions(seed: int) -> None:
     check(seed)
 
 
+@pytest.mark.slow
 def test_the_random_expressions_use_everything() -> None:
     parsed = [parse_expression(expression(Random(s), k, 2)) for s in range(1_600) for k in BY_KIND]
     used = {call.function for e in parsed if is_accepted(e) for call in ast.find(e, ast.Call)}

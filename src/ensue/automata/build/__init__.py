@@ -45,7 +45,7 @@ from ensue.logic.comparisons import chains
 from ensue.logic.scope import captured, free, has_rounds, is_atom, joined, nullable, singles
 from ensue.logic.stored_values import Register
 
-__all__ = ["Unsupported", "apart", "build"]
+__all__ = ["Unsupported", "apart", "build", "told_apart"]
 
 
 def build(p: ast.Pattern) -> Automaton:
@@ -87,7 +87,7 @@ def _construct(p: ast.Pattern) -> Automaton:
         case ast.Iteration():
             return _iteration(p)
         case ast.Or():
-            return or_.construct(*_told_apart(build(p.left), build(p.right)))
+            return or_.construct(*told_apart(build(p.left), build(p.right)))
         case ast.And():
             return and_.construct(*apart(build(p.left), build(p.right)))
         case ast.All():
@@ -117,7 +117,7 @@ def _sequence(p: ast.Sequence | ast.NotBetween) -> Automaton:
     if isinstance(p, ast.Sequence) and p.link is ast.Link.NEXT:
         where = "what comes next depends on a name that is bound on both sides, or in a step that may be left out"
         raise Unsupported(p, f"-> where {where}")
-    left, right = _told_apart(build(p.left), build(p.right))
+    left, right = told_apart(build(p.left), build(p.right))
     optional = {"left_optional": nullable(p.left), "right_optional": nullable(p.right)}
     if isinstance(p, ast.NotBetween):
         return not_between.construct(p, left, _absent(p.absent), right, gap=p.gap, **optional)
@@ -155,7 +155,7 @@ def apart(p: Automaton, q: Automaton) -> tuple[Automaton, Automaton]:
     return _without_clash(p, q, p.registers & q.registers)
 
 
-def _told_apart(p: Automaton, q: Automaton) -> tuple[Automaton, Automaton]:
+def told_apart(p: Automaton, q: Automaton) -> tuple[Automaton, Automaton]:
     """The two automata, which do not run at the same time, so that they may share registers.
 
     A register has one type, so they share only registers that both use for the same values.

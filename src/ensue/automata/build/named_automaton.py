@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 
 from ensue.automata.build.limits import Unsupported
 from ensue.automata.model import Automaton, Builder, Label
-from ensue.automata.predicates import Guard, Test
+from ensue.automata.predicates import Guard, Literal, Test, TypeIs
 from ensue.automata.registers import Action, Check, Holds, Since, Store, fresh
 from ensue.language import ast
 from ensue.logic.classify import conjuncts_of
@@ -30,8 +30,7 @@ def construct(p: ast.Matches) -> Automaton:
     why = _not_plain(own)
     if why:
         raise Unsupported(p, why)
-    names = fresh(())
-    register = {name: next(names) for name in (*own.fields, *own.shape.clocks)}
+    register = registers_of(own)
     builder = Builder(None)
     pending: list[_State] = [None]
     seen: set[_State] = {None}
@@ -47,6 +46,11 @@ def construct(p: ast.Matches) -> Automaton:
                 seen.add(after)
                 pending.append(after)
     return builder.build()
+
+
+def registers_of(own: OwnAutomaton) -> dict[str, Register]:
+    """The registers that hold its fields and clocks."""
+    return dict(zip((*own.fields, *own.shape.clocks), fresh(()), strict=False))
 
 
 def _not_plain(own: OwnAutomaton) -> str:
@@ -90,7 +94,9 @@ def _made(
         assert isinstance(value, Written)
         actions.add(Store(register[name], _as_field(value.expression, own.fields[name].type)))
     actions |= {Store(register[clock]) for clock in arc.resets}
-    return frozenset((Test(e), True) for e in tests), Label(arc.marks, frozenset(actions))
+    guard: set[Literal] = {(Test(e), True) for e in tests}
+    guard |= {(TypeIs(name), wanted) for name, wanted in arc.types}
+    return frozenset(guard), Label(arc.marks, frozenset(actions))
 
 
 def _with_first_values(own: OwnAutomaton, e: ast.Expression, written: frozenset[str]) -> ast.Expression:

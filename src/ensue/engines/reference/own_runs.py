@@ -44,7 +44,8 @@ class Runs:
         self._shape = own.shape
         self._initial = tuple(_canonical(f.initial) for f in own.shape.fields)
         self._types = [f.type for f in own.shape.fields]
-        self._register = namedtuple("Register", list(own.fields))  # type: ignore[misc]
+        # Only functions read it, and fields that rows never show have no names that Python could write.
+        self._register = namedtuple("Register", list(own.fields), rename=True)  # type: ignore[misc]
 
     def matches(self, positions: Sequence[int]) -> Iterator[tuple[Run, int]]:
         """Each run that stands in an accepting state, with the position of the last event of its last step."""
@@ -67,7 +68,8 @@ class Runs:
         for arc in self._own.outgoing[run.state]:
             held = dict(zip(self._shape.clocks, run.clocks, strict=True))
             in_time = all((z := held[c]) is not None and i.contains(now - z) for c, i in arc.since)
-            if in_time and all(self._holds(v, run, step, arc) for v in arc.when):
+            of_type = all((self._events.types[step[0]] == name) == wanted for name, wanted in arc.types)
+            if of_type and in_time and all(self._holds(v, run, step, arc) for v in arc.when):
                 register = dict(zip(self._own.fields, run.register, strict=True))
                 for name, value in arc.then:
                     register[name] = self._stored(self._value(value, run, step, arc), self._own.fields[name].type)

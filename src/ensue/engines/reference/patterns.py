@@ -107,10 +107,6 @@ def _conjuncts_in(p: ast.Filter) -> list[_Conjunct]:
     return [_Conjunct(f, names_in(f), last_of_names(f)) for f in conjuncts_of(p.condition)]
 
 
-def _bindings_of(p: ast.Pattern) -> Bindings:
-    return bindings(p)
-
-
 class Patterns:
     """The meaning of patterns over one substream: `Patterns(events, substream).of(p)`."""
 
@@ -119,7 +115,8 @@ class Patterns:
         self.positions = substream
         self._tally = tally or Tally(Budget())
         self.expressions = Expressions(events)
-        self._conjuncts, self._bindings = Remembered(_conjuncts_in), Remembered(_bindings_of)
+        self._conjuncts = Remembered(_conjuncts_in)
+        self._bindings: Remembered[ast.Pattern, Bindings] = Remembered(bindings)
         self._known: dict[tuple[ast.Pattern, tuple[tuple[str, Outer], ...]], ComplexEvents] = {}
 
     def of(self, p: ast.Pattern, outside: Environment | None = None) -> ComplexEvents:
