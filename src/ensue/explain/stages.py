@@ -106,6 +106,8 @@ def _engine(choice: Choice) -> list[str]:
         slow_engine = "engine        reference: time grows with all complex events of every part"
         return [slow_engine, f"because       {choice.because}"]
     judged = " before they are judged" if plan.related else ""
+    if plan.chooses is not None and plan.compares_all:
+        judged = f" before {plan.chooses} chooses"
     slow = slow_moves(plan.automaton, plan.narrowings) if plan.automaton.registers and not plan.on_one_clock else []
     lines = [f"engine        automaton: {_time(plan, slow)}, plus the size of the matches{judged}"]
     spans = None if choice.for_rows.plan is None else choice.for_rows.plan.spans
@@ -155,7 +157,8 @@ def _candidates(plan: Plan) -> str:
     """Which matches of an end a selector compares with each other."""
     if not plan.compares_all:
         return "the best of each start in reach"
-    return "all of its earliest start in reach" if plan.chooses_earliest else "all of this end"
+    among = "all of its earliest start in reach" if plan.chooses_earliest else "all of this end"
+    return f"{among}, which are listed"
 
 
 def _time(plan: Plan, slow: list[str]) -> str:
