@@ -13,6 +13,7 @@ from numba import njit
 
 from bench.windows import alternating
 from bench.workloads import TYPES, typed_stream
+from ensue.api import query
 from ensue.data.events import EventStream, read_events
 from ensue.engines.whole_tables import evaluate_table
 from ensue.language.parser import parse_query
@@ -29,7 +30,9 @@ def aggregates(events: int) -> Iterator[dict[str, Any]]:
     """Each line of the issue that is embedded."""
     stream = typed_stream(events)
     yield from beside_writing_out(stream)
+    yield values_that_are_stored(stream)
     yield from longer_windows(stream)
+    yield some_of_them()
     yield from a_vector_a_start(stream)
     yield from beside_duckdb(events // 5)
     yield sixty_events()
@@ -65,6 +68,26 @@ def beside_writing_out(table: pa.Table) -> Iterator[dict[str, Any]]:
         written, folded = alternating(lambda: one_row(choice, stream), lambda: one_row(choice.for_totals, stream))  # noqa: B023
         name = f"A;B+;C in 100 events, {items.count(' AS ')} items"
         yield {"name": name, "milliseconds": _ms(folded), "times_faster_than_writing_out": round(written / folded, 1)}
+
+
+def values_that_are_stored(table: pa.Table) -> dict[str, Any]:
+    """Runs with registers: nodes are visited at each end."""
+    condition = "FILTER y.time > x.time + 3"
+    text = f"AGGREGATE count(*) AS n FROM S WHERE {A} AS x ; ({B} AS y)+ ; {C} {condition} WITHIN 200 EVENTS"
+    choice, stream = prepared(text, table)
+    assert choice.walked
+    assert one_row(choice, stream) == one_row(choice.for_totals, stream)
+    written, folded = alternating(lambda: one_row(choice, stream), lambda: one_row(choice.for_totals, stream))
+    name = f"A;B+;C in 200 events, {condition}, over nodes"
+    return {"name": name, "milliseconds": _ms(folded), "times_faster_than_writing_out": round(written / folded, 1)}
+
+
+def some_of_them() -> dict[str, Any]:
+    """A sample of more matches than any memory holds."""
+    table = pa.table({"time": np.arange(60), "type": ["A"] * 60})
+    asked = query("SELECT * FROM S WHERE A+ WITHIN 60 EVENTS")
+    (seconds,) = alternating(lambda: asked.sample(table, 1_000, seed=1, unit="s"))
+    return {"name": "1,000 of 2^60 - 1 matches, drawn at random", "milliseconds": _ms(seconds)}
 
 
 def longer_windows(table: pa.Table) -> Iterator[dict[str, Any]]:

@@ -215,6 +215,7 @@ PARTS = (
     Part("arriving-rows", "the same over rows in parts: what is told holds", 10_000, each("test_arriving")),
     Part("row-buckets", "the same in the buckets of a Spark stream", 2_000, each("test_row_pattern_streams")),
     Part("aggregates", "AGGREGATE beside its definition, at once and in pieces", 40_000, each("test_aggregation")),
+    Part("sampled", "every match has one rank, and samples are matches", 10_000, each("test_sampling")),
     Part("oracle", "random queries by the membership oracle", 20_000, each("test_membership")),
     Part("following", "the same with -> and absences in time", 20_000, each("test_membership", "compare_following")),
     Part("rules", "random patterns before and after rewriting", 20_000, each("test_rewriting")),

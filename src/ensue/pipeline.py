@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from ensue.columns.key_columns import with_keys
 from ensue.data.budget import Budget, Large
@@ -32,7 +33,7 @@ from ensue.engines.opening import Progress
 from ensue.engines.sampling import sampled
 from ensue.engines.unexpected import count_unexpected
 from ensue.engines.whole_tables import BATCH, Work, evaluate_table
-from ensue.errors import did_you_mean, listed
+from ensue.errors import counted, did_you_mean, listed
 from ensue.language import ast
 from ensue.logic.check import check
 from ensue.logic.classify import classify
@@ -179,13 +180,35 @@ def _totals(query: ast.Query, text: str, events: Any, options: RunOptions, readi
         if not len(found):
             warn_of_unknown_types(query, stream)
         parts = grouping.folded(grouping.rows(found, extended))
+        for item, count in grouping.beyond(parts).items():
+            of = counted(count, "group")
+            log.warning("%s is NULL in %s: it has more than 64 bits, and Totals.exact gives it", item, of)
         own = _of_result(budget, found)
+        again = _modulo(choice, extended, grouping, replace(options, progress=None))
         return Totals(
             grouping.finished(parts),
-            lambda item: grouping.exact(grouping.exact_part(item), parts),
+            lambda item: grouping.exact(grouping.exact_part(item), parts, again),
             own,
             unexpected=unexpected,
         )
+
+
+def _modulo(
+    choice: Choice, stream: EventStream, grouping: Grouping, options: RunOptions
+) -> Callable[[int], pa.Table] | None:
+    """What makes the parts anew, with all numbers modulo a prime; None where matches are written out for them."""
+    plan = choice.plan
+    if plan is None or plan.lanes is None:
+        return None
+    lanes = plan.lanes
+
+    def made(prime: int) -> pa.Table:
+        asked = replace(choice, plan=replace(plan, lanes=replace(lanes, modulus=prime)))
+        budget = Budget.of(options.memory)
+        found = evaluate_table(asked, stream, mode=Mode.TOTALS, budget=budget, closed=options.closed)
+        return grouping.folded(grouping.rows(found, stream))
+
+    return made
 
 
 def detect(query: ast.Query, text: str, events: Any, options: RunOptions, *, reading: Reading) -> Detections:

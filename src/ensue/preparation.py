@@ -66,6 +66,10 @@ STEPS = (
     Step(
         "aggregates of all matches", f"AGGREGATE sum(x.v) AS s, max(sum(x.f)) AS m FROM S WHERE (A AS x)+ ; B {_NEAR}"
     ),
+    Step(
+        "aggregates of all matches that store values",
+        f"AGGREGATE sum(x.v) AS s, max(sum(x.f)) AS m FROM S WHERE (A AS x)+ ; B AS y FILTER y.v > x.v {_NEAR}",
+    ),
     Step("samples", "SELECT * FROM S WHERE A+ ; B WITHIN 70 EVENTS", _SAMPLE),
     Step("late events", "SELECT x.v, y FROM S WHERE A AS x ; B AS y WITHIN 3 s", _LIVE),
     Step("automata with a register", "SELECT n, count(x) AS c FROM S WHERE MATCHES m PARTITION BY k WITHIN 4 s", _RUNS),

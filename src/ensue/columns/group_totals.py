@@ -6,7 +6,7 @@ several tasks, are put together and folded again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -14,12 +14,13 @@ import pyarrow as pa
 from ensue.columns.aggregates import aggregate
 from ensue.columns.match_totals import COLUMNS, column, type_of_column
 from ensue.columns.raw_arrays import Floats, Integers, Mask, array_of, missing, raw
+from ensue.columns.residues import Remainders, primes
 from ensue.data.events import integers, one_chunk
 from ensue.data.partitions import key_codes
 from ensue.logic.aggregation import Fold, Part
 
 #: From here on, a sum of absolute values leaves it open which of the numbers with one residue a sum is.
-_FARTHEST = 2.0**90
+EXACT = 2.0**90
 _WORD = 2.0**63
 
 
@@ -144,15 +145,38 @@ class Sums:
     def exact(self, part: Part) -> list[int | None]:
         """The numbers as Python has them, where residue and size tell; None of nothing, and where they do not tell."""
         residue = self._raw(part, "residue").astype(object)
-        known = self._raw(part, "known") if part.fold is Fold.INTEGERS else np.ones(len(residue), dtype=np.bool_)
-        near, tells = self._near(part), self._tells(part)
-        rows = zip(residue, near, known, tells, strict=True)
-        return [_with_residue(int(r), float(n)) if k and t else None for r, n, k, t in rows]
+        near, known = self._near(part), self._known(part) & self._tells(part)
+        rows = zip(residue, near, known, strict=True)
+        return [_with_residue(int(r), float(n)) if k else None for r, n, k in rows]
+
+    def exact_by(self, part: Part, modulo: Callable[[int], pa.Table]) -> list[int | None]:
+        """The same, with numbers of any size; `modulo` gives the table with residues modulo a prime."""
+        found, known = self.exact(part), self._known(part)
+        beyond = known & ~self._tells(part)
+        if not beyond.any():
+            return found
+        sizes = self._raw(part, "size" if part.fold is Fold.COUNT else "magnitude")[beyond]
+        # What is rounded on the way makes a small part of them.
+        bits = 2 + int((np.frexp(sizes)[1] + self._raw(part, "exponent")[beyond]).max())
+        remainders, rest = Remainders(len(known)), primes()
+        while not remainders.tell(bits):
+            prime = next(rest)
+            remainders.add(prime, raw(one_chunk(modulo(prime).column(column(part, "residue")))).tolist())
+        return [n if k else None for n, k in zip(remainders.numbers(), known.tolist(), strict=True)]
+
+    def beyond(self, part: Part) -> int:
+        """How many numbers do not fit 64 bits."""
+        return int((self._known(part) & ~self._fits(part)).sum())
+
+    def _known(self, part: Part) -> Mask:
+        """Whether there is a number at all."""
+        known: Mask = self._raw(part, "known") if part.fold is Fold.INTEGERS else np.ones(len(self._table), np.bool_)
+        return known
 
     def at_most(self, part: Part) -> list[int]:
         """Numbers of matches: exact where residue and size tell, else some more, by a part of a million at most."""
         near, exact = self._near(part), self.exact(part)
-        larger = np.flatnonzero(~(near < _FARTHEST)).tolist()
+        larger = np.flatnonzero(~(near < EXACT)).tolist()
         sizes, exponents = self._raw(part, "size"), self._raw(part, "exponent")
         found = [0 if n is None else n for n in exact]
         for row in larger:
@@ -173,11 +197,11 @@ class Sums:
     def _tells(self, part: Part) -> Mask:
         """Whether the number is near enough that its residue says which it is."""
         if part.fold is Fold.COUNT:
-            tells: Mask = self._near(part) < _FARTHEST
+            tells: Mask = self._near(part) < EXACT
             return tells
         with np.errstate(over="ignore"):
             magnitude = np.ldexp(self._raw(part, "magnitude"), self._raw(part, "exponent"))
-        near: Mask = magnitude < _FARTHEST
+        near: Mask = magnitude < EXACT
         return near
 
     def _near(self, part: Part) -> Floats:

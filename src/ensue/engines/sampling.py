@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ensue.columns.group_totals import Sums
+from ensue.columns.group_totals import EXACT, Sums
 from ensue.data.budget import Large
 from ensue.data.complex_events import ComplexEvents, Positions
 from ensue.engines.whole_tables import Work, evaluate_table
@@ -96,13 +96,14 @@ def _found_by_number(work: Work, ends: _Ends, wanted: int, chance: Random) -> Co
     from ensue.kernels.ranked_matches import ranked_matches  # numba is loaded where it is used
 
     assert work.choice.plan is not None
-    plan = work.choice.plan
+    plan = replace(work.choice.plan, lanes=None)
     parts = work.collected()
     numbers = draws(chance, ends.total)
     missing = wanted
     while missing and (drawn := list(itertools.islice(numbers, missing))):
         part = ranked_matches(plan, work.stream, ends.ranks(drawn), work.step, work.budget)
         parts.add(part)
+        assert len(part) == len(drawn) or ends.total >= EXACT, "a number is that of a match"
         missing -= len(part)
     found = parts.concatenated(plan.final_marks)
     return found.in_order(np.argsort(found.end, kind="stable"))

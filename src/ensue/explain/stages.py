@@ -142,6 +142,8 @@ def _aggregation(choice: Choice) -> list[str]:
         return []
     if choice.not_folded:
         return [f"aggregation   matches are written out, and folded at each end: {choice.not_folded}"]
+    if choice.walked:
+        return [f"aggregation   folded at each end, over the nodes that its matches share: {choice.walked}"]
     return ["aggregation   folded while events come: constant time per event, whatever the window and the matches"]
 
 

@@ -22,6 +22,7 @@ from ensue.kernels.earliest import TOO_DEEP, add_rungs, earliest_start
 from ensue.kernels.enumeration import write_matches
 from ensue.kernels.jit import at, evaluator, inlined, inner
 from ensue.kernels.match_weights import weigh, weigh_event, weighed_anew
+from ensue.kernels.node_totals import write_totals
 from ensue.kernels.participants import write_participants
 from ensue.kernels.register_steps import prepare
 from ensue.kernels.select import keep_best
@@ -101,6 +102,7 @@ def advance(
             progress[CURSOR] = row
             status = _report(state, end, window, ways.every, ways.choice, ways.ladder, ways.seen, ways.counts)
             status = _report_bounded(state, end, window, ways.bounds, status)
+            status = _report_totals(state, end, window, ways.folds, status)
             if status != DONE:
                 break
         if not consumed(rules, state, event.partition):
@@ -165,6 +167,15 @@ def _report_bounded(state: State, end: End, window: Window, bounds: Any, otherwi
     if state.progress[REPORTING] == 0 and not weighed_anew(bounds, state, end, window):
         return NEEDS_STACK
     status: int = write_matches(state, end, window, 0, None, None, bounds)
+    return status
+
+
+@inlined
+def _report_totals(state: State, end: End, window: Window, folds: Any, otherwise: int) -> int:
+    """Reports what the matches that end here come to; `otherwise` where they are not folded."""
+    if folds is None:
+        return otherwise
+    status: int = write_totals(state, end, window, folds)
     return status
 
 

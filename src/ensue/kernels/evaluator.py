@@ -355,8 +355,7 @@ class Evaluator:
 
     def _affordable(self, needed: int, wanted: int, used: int) -> int:
         """For how many nodes there may be room: as many as are wanted, or at least as many as are needed."""
-        each = bytes_a_node(self.arena) + 8 * self.rules.union + 8 * LADDER * (self._ladder is not None)
-        each += 0 if self.weights is None else self.weights.bytes_a_node
+        each = bytes_a_node(self.arena) + self._bytes_beside()
         old = len(self.arena.node)  # is still there while its nodes are copied
         most = self._holder.room(Large.OPEN) // each - old
         least = used + max(int(self.progress[stepping.NEEDED]), used // 4)
@@ -364,6 +363,11 @@ class Evaluator:
         self._holder.check(Large.OPEN, each * (capacity + old), used)
         self._holder.hold(Large.OPEN, each * capacity, used)
         return capacity
+
+    def _bytes_beside(self) -> int:
+        """What is kept of each node beside it, in bytes."""
+        weights = 0 if self.weights is None else self.weights.bytes_a_node
+        return 8 * self.rules.union + 8 * LADDER * (self._ladder is not None) + weights
 
     def busy(self, position: int) -> Positions:
         """The partitions with an open run that the next event, at this position, could still extend.

@@ -52,7 +52,7 @@ def lanes_for(plan: LanePlan, marks: Sequence[frozenset[str]]) -> Lanes:
         np.array(best, dtype=np.int64).reshape(len(best), 5),
         np.array(marked, dtype=np.int64).reshape(len(marks), len(weights)),
         np.array([w.variable is None for w in weights], dtype=np.int64),
-        0,
+        plan.modulus,
     )
 
 
@@ -140,7 +140,7 @@ class PartColumns:
     def of(self, cells: Cells, count: int, times: Numbers | None, base: int) -> dict[str, pa.Array]:
         """Of the first cells; `times` are those of the ends, where they are asked for."""
         end = np.zeros(0, dtype=np.int64) if times is None else times
-        made = _OfCells(Cells(cells.whole[:count], cells.size[:count]), len(self._sums) + 1, end, base)
+        made = _OfCells(self._plan, Cells(cells.whole[:count], cells.size[:count]), end, base)
         columns: dict[str, pa.Array] = {}
         for folded in self._plan.parts:
             arrays = self._part(folded, made)
@@ -170,8 +170,8 @@ class PartColumns:
 class _OfCells:
     """Reads lanes out of cells."""
 
-    def __init__(self, cells: Cells, sums: int, end: Numbers, base: int) -> None:
-        self._cells, self._sums = cells, sums
+    def __init__(self, plan: LanePlan, cells: Cells, end: Numbers, base: int) -> None:
+        self._cells, self._sums, self._modulus = cells, len(plan.sums) + 1, plan.modulus
         self._end, self._base = end, base
 
     def _residue(self, lane: int) -> Numbers:
@@ -243,7 +243,8 @@ class _OfCells:
         with np.errstate(under="ignore"):
             ends = np.ldexp(self._size(0) * since, np.maximum(self._exponent(0) - exponent, -4000))
             starts = np.ldexp(self._size(lane), np.maximum(self._exponent(lane) - exponent, -4000))
-        residue = self._residue(0) * since - self._residue(lane)
+        times = since % self._modulus if self._modulus else since
+        residue = self._residue(0) * times - self._residue(lane)
         known = array_of(np.ones(len(residue), dtype=np.bool_), None, pa.bool_())
         magnitude = np.abs(ends) + np.abs(starts)
         return integers(residue), _floats(ends - starts), _floats(magnitude), integers(exponent), known

@@ -19,6 +19,7 @@ from ensue.kernels.counted_evaluator import CountedEvaluator
 from ensue.kernels.delivery import Delivery
 from ensue.kernels.evaluator import Evaluator
 from ensue.kernels.stack_evaluator import StackEvaluator
+from ensue.kernels.walk_evaluator import WalkEvaluator
 from ensue.plan import Plan
 
 Positions = npt.NDArray[np.int64]
@@ -39,7 +40,7 @@ def evaluator_of(
     """The evaluator for a plan; see `Evaluator`."""
     kind: type[Evaluator] = ClockEvaluator if plan.on_one_clock else Evaluator
     if plan.lanes is not None:
-        kind = StackEvaluator
+        kind = WalkEvaluator if plan.lanes.walked else StackEvaluator
     if plan.spans is not None and plan.spans.count is not None:
         kind = CountedEvaluator
     return kind(plan, tick, reader, share=share, shares=shares, configurations=configurations, delivery=delivery)

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from ensue.columns.match_totals import rows_of_ends
 from ensue.data.budget import Large
 from ensue.data.complex_events import ComplexEvents
 from ensue.data.envelope import Parts
 from ensue.kernels import stepping, two_stacks
 from ensue.kernels.evaluator import Evaluator, Positions
-from ensue.kernels.lane_columns import PartColumns, lanes_for
+from ensue.kernels.folded_ends import FoldedEnds
+from ensue.kernels.lane_columns import lanes_for
 from ensue.kernels.lane_values import Cells, Weights
 from ensue.kernels.stepping import Batch
 from ensue.kernels.two_stacks import (
@@ -28,14 +28,11 @@ from ensue.kernels.two_stacks import (
     PRODUCT,
     STARTS,
     USED,
-    Ends,
     Stacks,
     scratch_vectors,
 )
 
 _FIRST_VECTORS, _FIRST_EVENTS, _FIRST_WIDTH = 64, 64, 4
-#: So many ends are handed on at a time.
-_FEWEST_ENDS, _MOST_ENDS = 1 << 10, 1 << 17
 
 
 class StackEvaluator(Evaluator):
@@ -45,18 +42,15 @@ class StackEvaluator(Evaluator):
         super().__init__(*args, **options)
         assert self.plan.lanes is not None
         self._lanes = lanes_for(self.plan.lanes, self.plan.marks)
-        self._columns = PartColumns(self.plan.lanes)
-        sums, best = len(self._lanes.kinds), len(self._lanes.best)
-        self._of_cell = (1 + 2 * sums + 3 * best, sums + best)
         self._width = _FIRST_WIDTH
-        self._ends = self._new_ends(_FEWEST_ENDS)
+        self._ends = FoldedEnds(self.plan.lanes, self.progress)
         self._empty()
 
     def _empty(self) -> None:
         """Nothing is open: all pools begin anew."""
         scratch = scratch_vectors(self._width)
         vectors = max(_FIRST_VECTORS, 2 * scratch)
-        self._cells = self._new_cells(vectors * self._width)
+        self._cells = self._ends.cells(vectors * self._width)
         self._link = np.zeros(vectors, dtype=np.int64)
         self._stamp = np.zeros((vectors, 2), dtype=np.int64)
         self._vectors = np.array([NOTHING, scratch, 0])
@@ -68,13 +62,6 @@ class StackEvaluator(Evaluator):
         none = np.zeros(0, dtype=np.int64)
         self.partitions = stepping.Partitions(none.astype(np.int32), rows, none, none)
         two_stacks.begin_unit(self._stacks, self._lanes)
-
-    def _new_cells(self, count: int) -> Cells:
-        whole, size = self._of_cell
-        return Cells(np.zeros((count, whole), dtype=np.int64), np.zeros((count, size), dtype=np.float64))
-
-    def _new_ends(self, count: int) -> Ends:
-        return Ends(np.zeros(count, dtype=np.int64), self._new_cells(count))
 
     def _new_weights(self, count: int) -> Weights:
         shape = (len(self._lanes.at_start), count)
@@ -98,31 +85,17 @@ class StackEvaluator(Evaluator):
         status = NOTHING
         while status != stepping.DONE:
             tables, stacks = self.programs.tables(), self._stacks
-            status = two_stacks.fold(tables, given, self.rules, stacks, self._lanes, weights, self.progress, self._ends)
+            ends = self._ends.arrays
+            status = two_stacks.fold(tables, given, self.rules, stacks, self._lanes, weights, self.progress, ends)
             if status == stepping.NEEDS_PROGRAM:
                 self._learn(batch)
             elif status == stepping.NEEDS_NODES:
                 self._make_more_room(int(self.progress[stepping.NEEDED]))
-            elif self.progress[stepping.MATCHES]:
-                yield self._taken(batch)
+            elif self._ends.some:
+                base = 0 if self._reader.weights is None else self._reader.weights.base or 0
+                yield self._ends.taken(batch, base)
         if len(batch.times):
             self.latest = int(batch.times[-1])
-
-    def _taken(self, batch: Batch) -> ComplexEvents:
-        """What has ended so far; there is room for more afterwards."""
-        count = int(self.progress[stepping.MATCHES])
-        positions = self._ends.position[:count].copy()
-        times = None
-        if len(batch.times):
-            rows = np.searchsorted(batch.positions, positions) if len(batch.positions) else positions - batch.base
-            times = batch.times[rows]
-        base = 0 if self._reader.weights is None else self._reader.weights.base or 0
-        cells = Cells(*(part[:count].copy() for part in self._ends.cells))
-        columns = self._columns.of(cells, count, times, base)
-        self.progress[stepping.MATCHES] = 0
-        if count == len(self._ends.position) < _MOST_ENDS:
-            self._ends = self._new_ends(4 * count)
-        return rows_of_ends(positions, columns)
 
     def _learn(self, batch: Batch) -> None:
         if self.programs.full:

@@ -12,12 +12,13 @@ from ensue.kernels import stepping
 from ensue.kernels.arena import EVENT, TREE, USED, Arena, new_arena
 from ensue.kernels.stack_evaluator import StackEvaluator
 from ensue.kernels.stepping import Partitions
+from ensue.kernels.walk_evaluator import WalkEvaluator
 
 if TYPE_CHECKING:
     from ensue.kernels.runner import Runner
 
 
-_SEGMENT, _STACK = "segment_", "stack_"
+_SEGMENT, _STACK, _WALK = "segment_", "stack_", "walk_"
 
 
 def save(runner: Runner) -> Parts:
@@ -63,6 +64,8 @@ def save(runner: Runner) -> Parts:
     if isinstance(evaluator, StackEvaluator):
         parts |= {f"{_STACK}{name}": part for name, part in evaluator.save(count).items()}
         parts["slots"] = partitions.slots[:0].copy()
+    if isinstance(evaluator, WalkEvaluator):
+        parts |= {f"{_WALK}{name}": part for name, part in evaluator.save().items()}
     if look_back.tail is not None:
         parts["tail"] = look_back.tail
     if evaluator.windows is not None:
@@ -100,6 +103,8 @@ def load(runner: Runner, parts: Parts) -> None:
     if isinstance(evaluator, StackEvaluator):
         evaluator.load({n.removeprefix(_STACK): part for n, part in parts.items() if n.startswith(_STACK)})
     evaluator.arena = _arena(parts, evaluator.arena)
+    if isinstance(evaluator, WalkEvaluator):
+        evaluator.load({n.removeprefix(_WALK): part for n, part in parts.items() if n.startswith(_WALK)})
     if evaluator.weights is not None:
         evaluator.weights.load(evaluator.arena, parts.get("weights"))
     evaluator.progress[stepping.RUNGS] = 0

@@ -127,7 +127,7 @@ class State(NamedTuple):
 
 
 class Reporting(NamedTuple):
-    """How matches are reported: in one of five ways. What belongs to the others is None."""
+    """How matches are reported: in one of seven ways. What belongs to the others is None."""
 
     every: Any  # every match is written: at most how many of an end, 0 for all
     choice: Any  # a Choice is left at the end of matches ...
@@ -135,6 +135,7 @@ class Reporting(NamedTuple):
     seen: Any  # int64[nodes]: the matches of an end are reported as one
     counts: Any  # Counts: matches are counted instead of written
     bounds: Any = None  # Bounds: every match is written that weighs enough
+    folds: Any = None  # Folds: what the matches of an end come to is written
 
 
 class End(NamedTuple):

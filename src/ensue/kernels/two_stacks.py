@@ -170,7 +170,7 @@ def fold(
             here = stacks.scratch[_SUM] * stacks.width
             if stacks.cells.whole[at(here), 0] != 0:
                 reported = True
-                _write(ends, progress, position, stacks.cells, here)
+                write_end(ends, progress, position, stacks.cells, here)
         if reported and rules.consume != CONSUME_NONE:
             _consume(stacks, rules, progress, k)
         else:
@@ -191,7 +191,8 @@ def _consume(stacks: Stacks, rules: Rules, progress: Any, k: int) -> None:
 
 
 @inner
-def _write(ends: Ends, progress: Any, position: int, cells: Cells, cell: int) -> None:
+def write_end(ends: Ends, progress: Any, position: int, cells: Cells, cell: int) -> None:
+    """Writes what ends at a position, and the cell of that."""
     n = progress[MATCHES]
     ends.position[at(n)] = position
     for c in range(cells.whole.shape[1]):

@@ -101,6 +101,17 @@ class Choice:
             return str(e)
         return ""
 
+    @property
+    def walked(self) -> str:
+        """Why the nodes of the window are visited at each end of AGGREGATE; empty if they are not."""
+        lanes = self.for_totals.plan.lanes if self.for_totals.plan is not None else None
+        return "" if lanes is None else lanes.walked
+
+    @property
+    def _way(self) -> str:
+        """How the matches of AGGREGATE are folded."""
+        return self.not_folded or self.walked or "folded"
+
     def _folded(self) -> Plan:
         if self.plan is None:
             raise NotFolded(self.without_plan)
@@ -147,7 +158,7 @@ class Choice:
             "columns or their types": _digest(*self._columns()),
             "unit of time": str(tick),
             "engine": self.engine,
-            **({"aggregation": self.not_folded or "folded"} if self.checked.query.aggregation is not None else {}),
+            **({} if self.checked.query.aggregation is None else {"aggregation": self._way}),
             "automaton": "" if (made := self.plan or self.layers) is None else made.fingerprint,
         }
 

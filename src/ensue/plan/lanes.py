@@ -71,6 +71,10 @@ class LanePlan:
     """What is folded over all matches of an end, while events come."""
 
     parts: tuple[FoldedPart, ...]
+    #: Why the nodes that the matches of an end share are visited at each end; empty where an event takes constant time.
+    walked: str = ""
+    #: Numbers are known modulo this, a prime below 2^31; 0 stands for 2^64.
+    modulus: int = 0
 
     @property
     def sums(self) -> tuple[SumLane, ...]:
@@ -102,14 +106,15 @@ def lanes_of(parts: Sequence[Part], schema: Schema | None) -> LanePlan:
     return made
 
 
-#: An event takes the square of the number of states in the worst case: beyond, matches are written out.
+#: An event takes the square of the number of states in the worst case: beyond, nodes are visited.
 MOST_STATES = 64
 
 
 def folded_plan(plan: Plan, parts: Sequence[Part]) -> Plan:
     """The plan that folds the matches of an end as they come; raises NotFolded with the reason.
 
-    Runs with equal marks from one start are one set for the determinised automaton, so that no match counts twice.
+    Runs with equal marks from one start are one set for the determinised automaton, so that no match counts twice. Runs
+    with registers, or with a clock, are told apart by what they store: then no match may have two runs.
     """
     if plan.chooses is not None or plan.chooses_judged is not None:
         raise NotFolded(f"{plan.chooses or plan.chooses_judged} chooses among the matches of an end")
@@ -117,13 +122,23 @@ def folded_plan(plan: Plan, parts: Sequence[Part]) -> Plan:
         raise NotFolded("what follows decides which windows are told")
     if plan.related:
         raise NotFolded("conditions are judged on whole matches")
+    lanes = lanes_of(parts, plan.schema)
+    why = _walked(plan)
+    if not why:
+        return replace(plan, lanes=lanes)
+    plan = plan.with_registers
+    if plan.ambiguous:
+        raise NotFolded("two runs that store different values, or times, may be the same match")
+    return replace(plan, lanes=replace(lanes, walked=why))
+
+
+def _walked(plan: Plan) -> str:
+    """Why the nodes of the window are visited at each end; empty where two stacks hold it."""
     if plan.automaton.registers or plan.on_one_clock:
-        raise NotFolded("runs are told apart by the values and times that they store")
+        return "runs are told apart by the values and times that they store"
     if plan.rankings:
-        raise NotFolded("a selector compares the ranks of all runs")
-    if plan.automaton.size > MOST_STATES:
-        raise NotFolded(f"the automaton has more than {MOST_STATES} states")
-    return replace(plan, lanes=lanes_of(parts, plan.schema))
+        return "a selector compares the ranks of all runs"
+    return f"the automaton has more than {MOST_STATES} states" if plan.automaton.size > MOST_STATES else ""
 
 
 def _of(part: Part, schema: Schema | None) -> FoldedPart:

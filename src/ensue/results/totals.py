@@ -235,9 +235,24 @@ class Grouping:
 
         return of
 
-    def exact(self, part: Part, table: pa.Table) -> list[int | None]:
-        """What a part comes to as Python has integers, in the groups of a folded table."""
-        return Sums(self._with_one_row(table)).exact(part)
+    def exact(self, part: Part, table: pa.Table, modulo: Callable[[int], pa.Table] | None) -> list[int | None]:
+        """What a part comes to as Python has integers, in the groups of a folded table.
+
+        `modulo` gives that table with numbers modulo a prime; None where they cannot be made anew.
+        """
+        sums = Sums(self._with_one_row(table))
+        return sums.exact(part) if modulo is None else sums.exact_by(part, modulo)
+
+    def beyond(self, table: pa.Table) -> dict[str, int]:
+        """For each item that is a number, in how many groups of a folded table it does not fit 64 bits."""
+        sums = Sums(self._with_one_row(table))
+        found = {}
+        for item in self._aggregation.items:
+            for measure, (part, *_) in self._parts_of.items():
+                whole = measure.function in _WHOLE and part.fold in (Fold.COUNT, Fold.INTEGERS)
+                if whole and measure.call == item.expression:
+                    found[item.alias or ""] = sums.beyond(part)
+        return {name: count for name, count in found.items() if count}
 
     def _with_one_row(self, table: pa.Table) -> pa.Table:
         """Without GROUP BY there is one row, also of nothing."""
