@@ -26,6 +26,7 @@ from ensue.language import ast
 from ensue.language.own import Draft
 from ensue.logic.own_automata import OwnAutomaton
 from ensue.logic.stored_values import Register
+from ensue.own.registry import register
 from ensue.results.matches import Matches
 from ensue.rewrite import rewrite_pattern
 
@@ -137,6 +138,11 @@ class MatchAutomaton(Draft):
         found = query("SELECT * FROM S WHERE MATCHES it", it=self).run(events, **options)
         assert isinstance(found, Matches)
         return found
+
+    def register(self, name: str) -> MatchAutomaton:
+        """Makes it known to all queries of the program that are made from now on."""
+        register(self.finished(name))
+        return self
 
     def finished(self, name: str) -> OwnAutomaton:
         """The automaton as queries take it, under a name."""

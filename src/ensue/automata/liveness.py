@@ -165,7 +165,7 @@ def _maybe_stored(automaton: Automaton) -> dict[int, Registers]:
 
 def _stored(automaton: Automaton) -> dict[int, Registers]:
     """For each state: the registers that every path to it has stored in, found by shrinking from all registers."""
-    found = {**dict.fromkeys(range(automaton.size), automaton.registers), 0: _NONE}
+    found = {0: _NONE, **{t.target: automaton.registers for t in automaton.transitions}}
     return _settled(automaton, found, lambda t: (t.target, found[t.target] & _after(found[t.source], t.actions)))
 
 

@@ -10,12 +10,12 @@ and Riveros, Theorem 5.3). So each check is split into these, and no match is fo
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from ensue.automata.ambiguity import is_ambiguous
-from ensue.automata.liveness import register_liveness
-from ensue.automata.model import Automaton, Label, Transition
+from ensue.automata.liveness import pruned, register_liveness
+from ensue.automata.model import Automaton, Builder, Label, Transition
 from ensue.automata.predicates import conjunction
 from ensue.automata.registers import Actions, Since
 from ensue.automata.timing.clock_types import clock_types, covers
@@ -58,7 +58,17 @@ def with_disjoint_checks(automaton: Automaton) -> Automaton | None:
         if len(made) > MOST_TRANSITIONS:
             return None
     split = Automaton(automaton.size, automaton.finals, tuple(made))
+    if len({t.target for t in made}) < len({t.target for t in automaton.transitions}):
+        split = _reached(automaton, made)
     return None if is_ambiguous(split) else split
+
+
+def _reached(automaton: Automaton, transitions: Iterable[Transition]) -> Automaton:
+    """The automaton with these transitions, of which checks that contradict each other may have taken some away."""
+    made = Builder(0)
+    for t in transitions:
+        made.add(t.source, t.guard, t.label, t.target, final=t.target in automaton.finals)
+    return pruned(made.build())
 
 
 def _concerns(t: Transition, checking: list[Transition]) -> bool:
