@@ -26,7 +26,7 @@ from ensue.engines.left_open import stream_of
 from ensue.engines.whole_tables import evaluate_table
 from ensue.errors import EngineError, QueryError, counted
 from ensue.language import ast
-from ensue.language.builder import Select
+from ensue.language.query_builder import Select
 from ensue.logic.check import check
 from ensue.plan.choice import Choice, choose
 from ensue.plan.plan import Plan

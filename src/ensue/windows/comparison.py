@@ -18,7 +18,7 @@ from ensue.engines.left_open import stream_of
 from ensue.engines.whole_tables import evaluate_table
 from ensue.errors import EngineError, QueryError
 from ensue.language import ast
-from ensue.language.builder import Select
+from ensue.language.query_builder import Select
 from ensue.logic.check import check
 from ensue.logic.until import closings_of, is_one_event
 from ensue.logic.window import Window
