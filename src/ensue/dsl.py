@@ -1,13 +1,8 @@
 """The builder of queries in Python, under the name that users import."""
 
-from ensue.language.builder import (
-    ANY,
+from ensue.language.expression_builder import (
     Expr,
-    Pat,
-    Select,
     Variable,
-    Windows,
-    aggregate,
     attribute,
     call,
     case,
@@ -16,11 +11,9 @@ from ensue.language.builder import (
     lastof,
     param,
     running,
-    select,
-    types,
     variables,
-    window,
 )
+from ensue.language.pattern_builder import ANY, Pat, Windows, types, window
 from ensue.language.position_builder import (
     Claim,
     Position,
@@ -31,6 +24,7 @@ from ensue.language.position_builder import (
     position_sets,
     positions,
 )
+from ensue.language.query_builder import Select, aggregate, select
 
 __all__ = [
     "ANY",

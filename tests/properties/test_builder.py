@@ -6,9 +6,11 @@ import pytest
 
 import ensue
 from ensue.errors import QueryError
-from ensue.language.builder import ANY, attribute, call, lastof, param, select, types, variables, window
+from ensue.language.expression_builder import attribute, call, lastof, param, variables
 from ensue.language.parser import parse_expression, parse_pattern, parse_query
+from ensue.language.pattern_builder import ANY, types, window
 from ensue.language.position_builder import exists, forall, from_to, position_sets, positions
+from ensue.language.query_builder import select
 
 A, B, C = types("A", "B", "C")
 x, y = variables("x", "y")

@@ -2,45 +2,29 @@
 
 from __future__ import annotations
 
-from random import Random
 from typing import Any
 
 import pytest
 from amounts import shares
-from sparkling import Case, case_of, differences, on_a_clock, run_as_stream, run_in_batch
-from window_expressions import random_closed_windows, random_rows, table_of
+from sparkling import on_a_clock
+from window_expressions import random_closed_windows
+from windows_on_spark import IN_A_JOB, IN_A_STREAM, different_as_a_stream, different_in_batch, windows_case
 
 import ensue
-
-#: So many cases share a job, or a stream.
-IN_A_JOB, IN_A_STREAM = 30, 8
-
-
-def random_case(seed: int) -> Case:
-    """Random windows with UNTIL; those of Spark's rows that have no number in JSON are left out."""
-    rng = Random(f"spark until {seed}")
-    windows = random_closed_windows(rng)
-    rows = [{**row, "f": rng.choice([None, 0.1, -0.1, 1e16, 3.5])} for row in random_rows(rng, rng.choice([8, 16]))]
-    return case_of(f"until {seed}", windows.text, table_of(rows), unit="s")
 
 
 @pytest.mark.parametrize("seeds", shares(60, each=IN_A_JOB))
 def test_random_windows_in_batch(spark: Any, seeds: range) -> None:
-    cases = [random_case(seed) for seed in seeds]
+    cases = [windows_case("until", seed, random_closed_windows) for seed in seeds]
     assert sum(bool(c.expected) for c in cases) >= len(cases) // 5
-    assert differences(cases, run_in_batch(spark, cases)) == []
+    assert different_in_batch(spark, cases) == []
 
 
 @pytest.mark.parametrize("seeds", shares(8, each=IN_A_STREAM, first=500))
 def test_random_windows_as_a_stream(spark: Any, tmp_path: Any, seeds: range) -> None:
-    cases = [on_a_clock(random_case(seed)) for seed in seeds]
+    cases = [on_a_clock(windows_case("until", seed, random_closed_windows)) for seed in seeds]
     assert any(c.expected for c in cases)
-    spark.conf.set("spark.sql.shuffle.partitions", "1")
-    try:
-        found = run_as_stream(spark, cases, tmp_path, Random("until"), files=3)
-    finally:
-        spark.conf.set("spark.sql.shuffle.partitions", "2")
-    assert differences(cases, found) == []
+    assert different_as_a_stream(spark, cases, tmp_path, "until") == []
 
 
 def test_end_of_a_closed_frame(spark: Any) -> None:

@@ -379,8 +379,25 @@ def test_two_columns_of_one_name(source):
 
 def test_two_columns_of_one_name_in_pandas():
     frame = pd.DataFrame(np.array([[1, 2, 3]]), columns=["time", "v", "v"])
-    with pytest.raises(DataError, match="v"):
+    with pytest.raises(DataError, match="the events have two columns named v"):
         ensue.match(frame, "SELECT * FROM S WHERE S")
+
+
+@pytest.mark.parametrize("series", [pd.Series([1, 2], name="time"), pl.Series("time", [1, 2])])
+def test_a_series_is_no_frame(series):
+    with pytest.raises(DataError, match="a Series is one column, and events have several: give a frame"):
+        ensue.match(series, ASK)
+
+
+def test_a_dict_of_columns_is_no_stream():
+    with pytest.raises(DataError, match=r"of a dict of columns, make a table: pyarrow.table"):
+        ensue.match({"time": [1], "type": ["A"], "v": [7]}, ASK)
+
+
+def test_a_column_of_several_types_in_pandas():
+    frame = pd.DataFrame({"time": [1, "x"], "type": ["A", "B"], "v": [1, 2]})
+    with pytest.raises(DataError, match="cannot read the events: Conversion failed for column time with type object: "):
+        ensue.match(frame, ASK)
 
 
 @pytest.mark.parametrize(

@@ -175,6 +175,25 @@ def test_follow_with_a_page(folder):
     assert (code, shown, told) == (1, b"", "error: cannot write none/page.html: No such file or directory\n")
 
 
+def test_ctrl_c_that_got_lost_in_a_callback(folder, monkeypatch):
+    """Python writes away what is raised in one, and goes on; the file is followed no longer all the same."""
+
+    class Callback:
+        def __del__(self):
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr("sys.unraisablehook", lambda _: None)
+    before = signal.getsignal(signal.SIGINT)
+    events = (Callback() for _ in range(1))
+    monkeypatch.setattr("ensue.cli.new_lines.time.sleep", lambda _: next(events, None) and None)
+    try:
+        code, shown, told = command("run", "q.sql", "-i", "events.csv", "-f")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert (code, told) == (130, "interrupted\n")
+    assert json.loads(shown)["y_v"] == 8
+
+
 def test_follow_a_file_that_is_cut(folder):
     with started("run", "q.sql", "-i", "events.csv", "-f") as process:
         process.stdout.readline()
@@ -390,7 +409,17 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("asked", [["run", "q.sql", "-i"], ["check", "q.sql", "-i"], ["why", "q.sql", "-i"], ["new"]])
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ["run", "q.sql", "-i"],
+        ["check", "q.sql", "-i"],
+        ["why", "q.sql", "-i"],
+        ["report", "q.sql", "-o", "page.html", "-i"],
+        ["new"],
+    ],
+    ids=lambda asked: asked[0],
+)
 @pytest.mark.parametrize("name", BAD)
 def test_bad_input(folder, asked, name):
     (folder / "empty").mkdir()

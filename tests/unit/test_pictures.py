@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 import pytest
 from browser import seen
 from command_line import run_here
+from pattern_pictures import picture_of
 
 import ensue
 from ensue.demo import DEPARTURES, SNOWBALL
@@ -133,6 +134,9 @@ PICTURES = {
     "automaton.svg": lambda: ensue.query(
         "SELECT * FROM S WHERE smoke AS s ; (heat AS h FILTER h.level > s.level)+ ; alarm AS a WITHIN 15 s"
     ).plot(),
+    "patterns.svg": lambda: picture_of(
+        "A C B A A B", "A ; B", "A : B", "A -> B", "A:+", "A:+ : B", "A ; NOT C ; B", "A? ; C", "C ALL B"
+    ),
 }
 
 
@@ -142,6 +146,15 @@ def test_pictures_of_the_documentation_are_up_to_date(name):
     if os.environ.get("UPDATE_GOLDEN"):
         (DOCS / name).write_text(drawn, encoding="utf-8")
     assert (DOCS / name).read_text(encoding="utf-8") == drawn
+
+
+def test_a_picture_of_patterns():
+    """A block for each, with all of its matches."""
+    root = parsed(picture_of("A B A", "A", "A ; B", "B ; B"))
+    blocks = of_class(root, "pattern")
+    assert [len(list(block.iter(f"{SVG}rect"))) for block in blocks] == [2, 1, 0]
+    assert [len(list(block.iter(f"{SVG}circle"))) for block in blocks] == [2, 2, 0]
+    assert texts(blocks[2]) == ["B ; B", "no match", "A", "B", "A"]
 
 
 # ---------------------------------------------------------------- the commands
@@ -174,10 +187,20 @@ BATCHES = [
     | {"open": k, "matches": 2, "state_bytes": 1000 * k, "relevant": 50 * k}
     for k in range(5)
 ]
+
+
+def page_of_live_queries():
+    live = ensue.live({"fires": ensue.query(FIRE), "<b>": ensue.query("SELECT * FROM S WHERE heat")}, unit="s")
+    for row in ROWS:
+        live.push([row])
+    return live.page(name="rooms & halls", state="stopped")
+
+
 PAGES = {
     "matches": lambda: ensue.query(FIRE).report(ROWS, unit="s"),
     "many": lambda: ensue.query("SELECT * FROM S WHERE A ; B PARTITION BY k WITHIN 6 EVENTS").report(many(), unit="s"),
     "none": lambda: ensue.query("SELECT * FROM S WHERE smoke ; fire").report(ROWS, unit="s"),
+    "live": page_of_live_queries,
     "a stream": lambda: page_of_stream(BATCHES, name="fires", query=FIRE, state="stopped"),
     "a stream that begins": lambda: page_of_stream([], name="fires", query=FIRE, state="failed"),
 }
@@ -200,6 +223,10 @@ def test_in_a_browser(name, width):
     if name == "none":
         assert "no event has the type 'fire'" in found.html
         assert "reached" in found.html
+    if name == "live":
+        assert found.html.count("<figure>") == 7
+        assert "<b>4</b>steps" in found.html
+        assert "-- &lt;b&gt;" in found.html
     if name == "a stream":
         assert found.html.count("<figure>") == 8
         assert "<b>1,000</b>events" in found.html

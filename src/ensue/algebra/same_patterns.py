@@ -26,7 +26,7 @@ from ensue.engines.left_open import stream_of
 from ensue.engines.whole_tables import evaluate_table
 from ensue.errors import EngineError, QueryError, counted
 from ensue.language import ast
-from ensue.language.builder import Select
+from ensue.language.query_builder import Select
 from ensue.logic.check import check
 from ensue.plan.choice import Choice, choose
 from ensue.plan.plan import Plan
@@ -129,7 +129,7 @@ def _choice(made: Query, schema: Schema | None, which: str) -> Choice:
     if tree.consume is not ast.Consume.NONE or (tree.limit is not None and not tree.order):
         raise EngineError(f"the {which} query takes some of what it finds: leave out CONSUME BY and LIMIT")
     choice = choose(check(replace(tree, limit=None, order=()), made.text, schema))
-    why = choice.because if choice.plan is None else _undecided(choice.plan)
+    why = choice.without_plan if choice.plan is None else _undecided(choice.plan)
     if why:
         raise EngineError(f"what the {which} query finds cannot be compared: {why}")
     return choice

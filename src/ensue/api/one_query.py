@@ -27,10 +27,10 @@ from ensue.errors import DataError, EngineError
 from ensue.explain import explain, explain_deterministic
 from ensue.explain.automaton_picture import automaton_picture
 from ensue.language import ast
-from ensue.language.builder import Select
 from ensue.language.own import Draft, Own
 from ensue.language.parser import decode, parse_query
 from ensue.language.printer import print_query
+from ensue.language.query_builder import Select
 from ensue.logic.aggregation import refuse_aggregation
 from ensue.logic.check import check
 from ensue.logic.never import warnings_of
@@ -156,7 +156,7 @@ class Query:
         """
         choice = choose(check(self.ast, self.text))
         if choice.plan is None:
-            raise EngineError(f"there is no automaton to draw: {choice.because}")
+            raise EngineError(f"there is no automaton to draw: {choice.without_plan}")
         return automaton_picture(choice.plan.automaton, print_query(self.ast))
 
     @overload
@@ -260,11 +260,11 @@ class Query:
         return pipeline.detect(self.ast, self.text, events, call.over_table(events), reading=call.reading)
 
     def sample(self, events: Any, n: int, *, seed: int | None = None, **options: Unpack[Options]) -> Matches:
-        """Returns `n` different matches, drawn at random every set of `n` equally likely; all if they are fewer.
+        """Returns `n` different matches, drawn at random, every set of `n` equally likely; all if they are fewer.
 
-        There may be exponentially many matches: where `AGGREGATE` would count them while events come, only those that
-        are drawn are written out. Otherwise all are, and then they must fit in memory. The matches are in the order of
-        `run`, whose arguments it takes, for events in memory or in files. The same `seed` gives the same matches.
+        There may be exponentially many matches: where `AGGREGATE` would not write them out to count them, only those
+        that are drawn are written out. Otherwise all are, and then they must fit in memory. The matches are in the
+        order of `run`, whose arguments it takes, for events in memory or in files. The same `seed` gives the same ones.
 
         >>> events = [{"time": k, "type": "A"} for k in range(60)]
         >>> len(query("SELECT * FROM S WHERE A+").sample(events, 3, seed=1, unit="s"))

@@ -8,6 +8,8 @@ import os
 import signal
 import sys
 
+from ensue.cli.interruption import heed, stop_if_asked
+
 #: What a shell says of a command that Ctrl-C has ended.
 INTERRUPTED = 130
 
@@ -17,9 +19,11 @@ def main() -> None:
     try:
         try:
             _open_what_is_closed()
+            heed()
             from ensue.cli.app import run  # this takes half a second, in which Ctrl-C may come
 
             code = run()
+            stop_if_asked()
         finally:
             for stream in (sys.stdout, sys.stderr):
                 if stream is not None and not stream.closed:

@@ -25,6 +25,7 @@ from ensue.cli.inputs import (
     read_standard_input,
     spark_frame,
 )
+from ensue.cli.interruption import stop_if_asked
 from ensue.cli.options import Columns, Events, Master, Params, QueryFile, Running, Sample, SchemaOf, Seed, with_options
 from ensue.cli.progress_bars import asking, counted, counting
 from ensue.cli.starter import starter
@@ -224,6 +225,7 @@ def report_command(
     events = read_events(input)
     with counting("matching") as told:
         page = made.report(events, **how.running, progress=told)
+    stop_if_asked()
     write_text(str(page), output)
     typer.echo(page.heading + ("" if output == "-" else f": {output}"), err=True)
 
@@ -282,6 +284,7 @@ def _format_of(output: str | None) -> OutputFormat:
 
 
 def _write(found: Matches | SparkMatches, output: str | None, wanted: OutputFormat, *, session: Any = None) -> None:
+    stop_if_asked()
     if wanted is OutputFormat.table:
         with _spark_at_work(session):
             text = f"{found!r}"

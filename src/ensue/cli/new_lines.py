@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from ensue.cli.interruption import stop_if_asked
 from ensue.errors import DataError
 
 #: How often a file is looked at, in seconds.
@@ -67,6 +68,7 @@ def _pieces(input: str) -> Iterator[bytes | None]:
     if input == "-":
         source: Any = sys.stdin.buffer
         while piece := source.read1(_AT_ONCE):  # what is there, as soon as something is
+            stop_if_asked()
             yield piece
         return
     path = Path(input)
@@ -81,6 +83,7 @@ def _pieces(input: str) -> Iterator[bytes | None]:
             if not path.exists() or path.stat().st_size < file.tell():
                 raise DataError(f"{input} is shorter than it was, or gone: what follows is not known")
             yield None
+            stop_if_asked()
             time.sleep(PAUSE)
 
 

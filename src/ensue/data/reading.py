@@ -35,7 +35,8 @@ def events_by_stream(events: Any, streams: tuple[str, ...]) -> dict[str, Any]:
     if isinstance(events, Mapping):
         missing = [s for s in streams if s not in events]
         if missing:
-            raise DataError(f"no events were given for the stream {listed(missing)}; given are {listed(events)}")
+            hint = "" if len(missing) < len(streams) else "\n  of a dict of columns, make a table: pyarrow.table({...})"
+            raise DataError(f"no events were given for the stream {listed(missing)}; given are {listed(events)}{hint}")
         return {s: events[s] for s in streams}
     if len(streams) > 1:
         example = ", ".join(f"{s!r}: ..." for s in streams)

@@ -26,14 +26,19 @@ def read_table(source: Any, *, only: frozenset[str] | None = None, encoded: str 
         table = _with_wide_indices(table)
         table = table.cast(pa.schema([f.with_type(_without_view(f.type)) for f in table.schema]))
     except (pa.ArrowException, ValueError, TypeError, OverflowError) as e:
-        raise DataError(f"cannot read the events: {e}") from None
+        raise DataError(f"cannot read the events: {': '.join(map(str, reversed(e.args))) or e}") from None
     names = table.column_names
-    twice = sorted({n for n in names if names.count(n) > 1})
-    if twice:
-        raise DataError(f"the events have two columns named {listed(twice)}")
+    check_names(names)
     if any(n.startswith("\0") for n in names):
         raise DataError("the name of a column begins with a NUL character")
     return table
+
+
+def check_names(names: list[str]) -> None:
+    """Refuses two columns of one name."""
+    twice = sorted({n for n in names if names.count(n) > 1})
+    if twice:
+        raise DataError(f"the events have two columns named {listed(twice)}")
 
 
 def is_spark(events: Any) -> bool:
@@ -78,6 +83,8 @@ def _from_library(source: Any, only: frozenset[str] | None) -> pa.Table | None:
         names = source.collect_schema().names()
         wanted = [n for n in names if n in only] if only is not None and only <= set(names) else names
         return source.select(wanted).collect().to_arrow()
+    if library in ("pandas", "polars") and source.__class__.__name__ == "Series":
+        raise DataError("a Series is one column, and events have several: give a frame, such as series.to_frame()")
     if library == "polars" and hasattr(source, "columns"):
         return source.to_arrow()
     if library == "pyarrow" and hasattr(source, "to_table"):  # a dataset, a fragment, a scanner
@@ -89,6 +96,7 @@ def _from_library(source: Any, only: frozenset[str] | None) -> pa.Table | None:
 
 def _from_pandas(frame: Any) -> pa.Table:
     """A pandas frame. An index that has a name is a column, and so is one of times: without a name it is `time`."""
+    check_names([str(name) for name in frame.columns])
     index, known = frame.index, set(frame.columns)
     times = index.__class__.__name__ == "DatetimeIndex"
     levels = list(index.names)

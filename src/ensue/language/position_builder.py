@@ -1,6 +1,6 @@
 """Builds formulas over positions in Python: the result is the same AST as from the text.
 
->>> from ensue.language.builder import types, window
+>>> from ensue.language.pattern_builder import types, window
 >>> login, logout = types("login", "logout")
 >>> b, e, x = positions("b", "e", "x")
 >>> alone = ~exists(x.within(b, e), x.is_(login) & (b < x))
@@ -15,7 +15,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ensue.language import ast
-from ensue.language.builder import Expr, Pat
+from ensue.language.expression_builder import Expr
+from ensue.language.pattern_builder import Pat
 from ensue.language.position_logic import (
     Bound,
     Compared,

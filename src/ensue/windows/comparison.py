@@ -18,7 +18,7 @@ from ensue.engines.left_open import stream_of
 from ensue.engines.whole_tables import evaluate_table
 from ensue.errors import EngineError, QueryError
 from ensue.language import ast
-from ensue.language.builder import Select
+from ensue.language.query_builder import Select
 from ensue.logic.check import check
 from ensue.logic.until import closings_of, is_one_event
 from ensue.logic.window import Window
@@ -126,7 +126,7 @@ def _choice(made: Query, schema: Schema | None, which: str) -> Choice:
     choice = choose(check(replace(tree, pattern=closed, limit=None, order=()), made.text, schema))
     plan = choice.plan
     if plan is None or plan.automaton.registers or plan.related or plan.window != Window():
-        why = choice.because or "its windows depend on comparisons of their events"
+        why = choice.without_plan or "its windows depend on comparisons of their events"
         raise EngineError(f"the windows of the {which} query cannot be compared: {why}")
     return choice
 
