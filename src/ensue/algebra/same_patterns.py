@@ -129,7 +129,7 @@ def _choice(made: Query, schema: Schema | None, which: str) -> Choice:
     if tree.consume is not ast.Consume.NONE or (tree.limit is not None and not tree.order):
         raise EngineError(f"the {which} query takes some of what it finds: leave out CONSUME BY and LIMIT")
     choice = choose(check(replace(tree, limit=None, order=()), made.text, schema))
-    why = choice.because if choice.plan is None else _undecided(choice.plan)
+    why = choice.without_plan if choice.plan is None else _undecided(choice.plan)
     if why:
         raise EngineError(f"what the {which} query finds cannot be compared: {why}")
     return choice

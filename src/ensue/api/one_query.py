@@ -156,7 +156,7 @@ class Query:
         """
         choice = choose(check(self.ast, self.text))
         if choice.plan is None:
-            raise EngineError(f"there is no automaton to draw: {choice.because}")
+            raise EngineError(f"there is no automaton to draw: {choice.without_plan}")
         return automaton_picture(choice.plan.automaton, print_query(self.ast))
 
     @overload

@@ -22,6 +22,7 @@ from ensue.data.envelope import Parts, prefixed, unprefixed
 from ensue.data.events import EventStream, integers
 from ensue.data.partitions import Codes
 from ensue.engines.collected import Collected
+from ensue.engines.consumption import Consumption
 from ensue.engines.keys_of_events import codes_of, keys_of
 from ensue.engines.protocol import Engine, Positions
 from ensue.plan import Plan
@@ -80,7 +81,7 @@ class Closings:
         self._followers = followers  # finds what closes windows; None where only the end of all does
         self._budget, self._holder = budget, budget.holder()
         self._waiting: _Waiting | None = None
-        self._told = _Told(plan.closing, plan.keys)
+        self._told = _Told(plan.closing)
         self._position = 0
         self._batch: _Batch | None = None
 
@@ -245,42 +246,26 @@ def _closed_at(following: Positions, batch: _Batch) -> Positions:
 class _Told:
     """Which closed windows are told: all, or where those that are told take others away, those that are left."""
 
-    def __init__(self, closing: Closing, keys: tuple[str, ...]) -> None:
-        self._closing, self._keys = closing, keys
-        self._consumed: pa.Table | None = None  # each key of which windows were told, and the last end of these
+    def __init__(self, closing: Closing) -> None:
+        self._closing = closing
+        self._consumption = Consumption(longest_only=closing.chooses, limit=closing.limit)
 
     def of(self, closed: _Waiting) -> ComplexEvents:
         """Those of the windows, which are in the order of their ends in each partition."""
         found = closed.found
         if not self._closing.consumes or not len(found):
             return found
-        from ensue.kernels.following import take_unconsumed  # numba is loaded where it is used
-
         order = np.lexsort((found.start, found.end))
         starts, ends, keys = found.start[order], found.end[order], closed.keys.take(integers(order))
-        both = keys if self._consumed is None else pa.concat_tables([self._consumed.select(keys.column_names), keys])
-        (codes,) = codes_of([both])
-        before = len(both) - len(keys)
-        consumed = np.full(_most(codes) + 1, _NONE, dtype=np.int64)
-        if self._consumed is not None:
-            consumed[codes[:before]] = self._consumed.column(_END).to_numpy()
-        kept = np.empty(len(found), dtype=np.bool_)
-        how = (self._closing.chooses, self._closing.limit or 0)
-        take_unconsumed(codes[before:], starts, ends, consumed, *how, kept)
+        kept = self._consumption.reported(keys, starts, ends)
         kept[1:] &= (np.diff(starts) != 0) | (np.diff(ends) != 0)
-        numbers, first = np.unique(codes, return_index=True)
-        self._consumed = both.take(integers(first)).append_column(_END, integers(consumed[numbers])).combine_chunks()
         return found.in_order(order[kept])
 
     def save(self) -> Parts:
-        return {} if self._consumed is None else {"consumed": self._consumed}
+        return self._consumption.save()
 
     def load(self, parts: Parts) -> None:
-        self._consumed = parts.get("consumed")
-
-
-#: The last end of a key that was told, in a column that no attribute is named like.
-_END = "\0end"
+        self._consumption.load(parts)
 
 
 class ClosingEngine:

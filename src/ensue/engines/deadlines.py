@@ -8,7 +8,7 @@ always, with what chooses among those of one end; and of each it is asked when t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -18,13 +18,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ensue.data.budget import Budget, Large
-from ensue.data.complex_events import ComplexEvents, Piece, concatenated
+from ensue.data.complex_events import ComplexEvents, Piece, Variables, concatenated
 from ensue.data.envelope import Parts, prefixed, unprefixed
 from ensue.data.events import EventStream, integers, one_chunk
 from ensue.data.partitions import Codes
 from ensue.engines.collected import Collected
 from ensue.engines.keys_of_events import codes_of, keys_of
 from ensue.engines.protocol import Engine, Positions
+from ensue.language import ast
 from ensue.logic.window import Window
 from ensue.plan import Absence, Plan
 
@@ -36,11 +37,15 @@ _NEVER = np.iinfo(np.int64).max
 
 
 class _Deadline:
-    """What must not follow, and in how many ticks; None where it may come at any time."""
+    """In how many ticks something must not follow; None where it may come at any time. One event can be looked for."""
 
-    def __init__(self, absence: Absence, tick: int | None) -> None:
+    def __init__(self, deadline: ast.Interval, tick: int | None, absence: Absence | None) -> None:
         self._absence = absence
-        self.wait = Window(time=absence.deadline.high).ticks(tick)
+        self.wait = Window(time=deadline.high).ticks(tick)
+
+    @property
+    def looks(self) -> bool:
+        return self._absence is not None
 
     def passed(self, times: Positions, now: int | Positions) -> Mask:
         """Whether the deadlines of what ended at these times have passed now."""
@@ -68,10 +73,12 @@ class _Deadline:
     def _classifier(self) -> Classifier:
         from ensue.kernels.classes import Classifier  # numba is loaded where it is used
 
+        assert self._absence is not None
         return Classifier(self._absence.predicates)
 
     def _absent(self, events: EventStream) -> Mask:
         """The events that must not follow."""
+        assert self._absence is not None
         codes, class_of = self._classifier.classify(events.table, one_chunk(events.types), None)
         held = np.array([self._absence.holds(word) for word in self._classifier.words], dtype=np.bool_)
         mask: Mask = held[class_of[codes]]
@@ -114,15 +121,31 @@ _COPIES = 3
 class Deadlines:
     """The matches that wait for their deadlines: `take` gives those whose deadline has passed with nothing absent."""
 
-    def __init__(self, plan: Plan, tick: int | None, budget: Budget, *, closing: bool = False) -> None:
-        assert plan.absence is not None
+    def __init__(
+        self,
+        deadline: ast.Interval,
+        sets: Sequence[Variables],
+        keys: tuple[str, ...],
+        tick: int | None,
+        budget: Budget,
+        *,
+        absence: Absence | None = None,
+        closing: bool = False,
+    ) -> None:
         self._closing = closing  # whether the stream will end: then a deadline beyond all time is worth waiting for
         self._budget, self._holder = budget, budget.holder()
-        self._sets: Sequence[frozenset[str]] = plan.marks
-        self._keys = plan.keys
-        self._deadline = _Deadline(plan.absence, tick)
+        self._sets = sets
+        self._keys = keys
+        self._deadline = _Deadline(deadline, tick, absence)
         self._waiting: _Waiting | None = None
         self._position = 0
+
+    @classmethod
+    def of(cls, plan: Plan, tick: int | None, budget: Budget, *, closing: bool = False) -> Deadlines:
+        """Those of a plan that looks for one absent event behind its matches."""
+        absence = plan.absence
+        assert absence is not None
+        return cls(absence.deadline, plan.marks, plan.keys, tick, budget, absence=absence, closing=closing)
 
     def __len__(self) -> int:
         """How many matches wait."""
@@ -147,8 +170,13 @@ class Deadlines:
         found.release()
         return due
 
-    def take(self, found: ComplexEvents, events: EventStream) -> ComplexEvents:
-        """Of these matches, which end in these events, and of those that wait: what is due by the last event."""
+    def take(
+        self, found: ComplexEvents, events: EventStream, left_out: Callable[[ComplexEvents], Mask] | None = None
+    ) -> ComplexEvents:
+        """Of these matches, which end in these events, and of those that wait: what is due by the last event.
+
+        Some are `left_out` because of what has come with these events, as their caller knows.
+        """
         base, self._position = self._position, self._position + len(events)
         self._sets = found.sets
         if not len(events) or (self._deadline.wait is None and not self._closing):
@@ -164,7 +192,9 @@ class Deadlines:
             self._holder.check(Large.WAITING, _COPIES * size, count)
             both, ends = self._waiting.with_more(new), np.concatenate([np.full(len(self), -1), ends])
             own, codes = codes_of([both.keys, keys])
-        followed = self._deadline.followed(own, ends, both.times, codes, events)
+        followed = np.zeros(len(both.found), dtype=np.bool_) if left_out is None else left_out(both.found)
+        if self._deadline.looks:
+            followed |= self._deadline.followed(own, ends, both.times, codes, events)
         self._waiting = both.some(~followed)
         due = self.due(int(events.times[-1]))
         self._holder.hold(Large.WAITING, self._waiting.nbytes, len(self))
@@ -217,7 +247,7 @@ class DeadlineEngine:
         self, engine: Engine, plan: Plan, tick: int | None, budget: Budget | None = None, *, closing: bool = False
     ) -> None:
         self._engine = engine
-        self._deadlines = Deadlines(plan, tick, budget or Budget(), closing=closing)
+        self._deadlines = Deadlines.of(plan, tick, budget or Budget(), closing=closing)
 
     @property
     def open(self) -> int:

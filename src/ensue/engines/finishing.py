@@ -65,11 +65,11 @@ def _judged(found: ComplexEvents, plan: Plan, events: EventStream, budget: Budge
     are one.
     """
     if plan.related:
-        found = _chosen(satisfying(found, plan.related, events, budget), plan.chooses_judged).only(plan.shown)
-    return _each_once(found).first_of_each_end(plan.limit)
+        found = chosen_of_ends(satisfying(found, plan.related, events, budget), plan.chooses_judged).only(plan.shown)
+    return each_once(found).first_of_each_end(plan.limit)
 
 
-def _chosen(found: ComplexEvents, selector: ast.Selector | None) -> ComplexEvents:
+def chosen_of_ends(found: ComplexEvents, selector: ast.Selector | None) -> ComplexEvents:
     """What a selector chooses among the matches of each end."""
     if selector is None or not len(found):
         return found
@@ -80,7 +80,8 @@ def _chosen(found: ComplexEvents, selector: ast.Selector | None) -> ComplexEvent
     return found.in_order(np.flatnonzero(best))
 
 
-def _each_once(found: ComplexEvents) -> ComplexEvents:
+def each_once(found: ComplexEvents) -> ComplexEvents:
+    """The matches without those that are the same as an earlier one."""
     from ensue.kernels.select import find_distinct  # numba is loaded where it is used
     from ensue.kernels.stepping import Output
 

@@ -36,7 +36,8 @@ def open_windows(choice: Choice, *, expected: bool = True, timed: bool = True) -
     """
     plan = choice.plan
     if plan is None:
-        return OpenWindows(Answer.NOT_KNOWN, why="no automaton evaluates the query")
+        why = "no automaton evaluates the query" if choice.layers is None else choice.without_plan
+        return OpenWindows(Answer.NOT_KNOWN, why=why)
     expectation = choice.expectation if expected and choice.own_keys else None
     found = overlap(plan.with_registers.automaton, expectation, timed=timed, schema=choice.checked.schema)
     most = _counted(found, plan.window)

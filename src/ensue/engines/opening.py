@@ -48,6 +48,13 @@ def opened(
         from ensue.engines.runs_engine import RunsEngine  # numba is loaded where it is used
 
         return RunsEngine(choice.runs, tick, budget)
+    if choice.layers is not None:
+        from ensue.engines.layered_engine import LayeredEngine  # numba is loaded where it is used
+
+        def opened_part(part: Choice) -> Engine:
+            return opened(part, tick, budget=budget, closing=closing)
+
+        return LayeredEngine(choice.layers, tick, budget, opened_part, closing=closing)
     if choice.plan is None:
         from ensue.engines.reference.batches import ReferenceEngine
 

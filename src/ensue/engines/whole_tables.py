@@ -61,6 +61,8 @@ class Work:
         """
         if self.choice.runs is not None and not self.choice.by_time:
             return self.batch or BATCH
+        if self.choice.layers is not None:
+            return min(self.batch or BATCH, BATCH_OF_RELATIONS)
         if self.choice.plan is None:
             return max(1, len(self.stream))
         step = min(self.batch or BATCH, BATCH_OF_RELATIONS) if self.choice.plan.related else self.batch or BATCH
@@ -136,7 +138,7 @@ def _taken(work: Work, quota: RowQuota) -> ComplexEvents:
 
 
 def _sets(work: Work) -> Sequence[Variables]:
-    return [] if work.choice.plan is None else work.choice.plan.final_marks
+    return work.choice.final_marks
 
 
 def evaluate_in_batches(work: Work) -> Iterator[ComplexEvents]:
@@ -183,7 +185,7 @@ def _in_parallel(work: Work) -> ComplexEvents | None:
     found = in_slices_or_shares(work, plan)
     if found is None or plan.absence is None:
         return found
-    deadlines = Deadlines(plan, work.stream.tick, work.budget, closing=work.closed)
+    deadlines = Deadlines.of(plan, work.stream.tick, work.budget, closing=work.closed)
     due = deadlines.take(found, work.stream)
     return concatenated([due, deadlines.rest()], due.sets) if work.closed else due
 

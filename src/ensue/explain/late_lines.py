@@ -12,6 +12,7 @@ from ensue.logic.aggregate_bounds import is_bounded
 from ensue.logic.classify import conjuncts_of
 from ensue.logic.comparisons import comparison
 from ensue.logic.earlier_forms import earlier_form, is_exact, why_late
+from ensue.logic.linear_bounds import is_linear
 from ensue.logic.local_conditions import local_conditions
 from ensue.logic.narrowing import looked_up
 from ensue.logic.scope import Bindings, bindings, variables_of
@@ -38,7 +39,7 @@ def late_lines(choice: Choice) -> list[str]:
             lines.append(f"{kind}{print_expression(c)}")
             known = _known(checked.query.pattern, c)
             lines += [f"{_INDENT}{line}" for line in _advice(c, known, earlier_form(c, known, schema))]
-            if plan.bounds and is_bounded(c):
+            if plan.bounds and (is_bounded(c) or is_linear(c)):
                 lines.append(f"{_INDENT}what cannot pass is left out while matches are listed")
     return lines
 

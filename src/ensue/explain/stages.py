@@ -11,6 +11,7 @@ from ensue.automata.register_moves import slow_moves
 from ensue.errors import EngineError, counted
 from ensue.explain.count_lines import count_lines
 from ensue.explain.late_lines import late_lines
+from ensue.explain.layer_lines import layer_lines
 from ensue.explain.run_lines import arc_lines, run_lines
 from ensue.explain.timing_lines import timing_lines
 from ensue.explain.window_lines import kept_lines, pair_lines, window_lines
@@ -99,10 +100,14 @@ def _engine(choice: Choice) -> list[str]:
     plan = choice.plan
     if choice.runs is not None:
         return run_lines(choice.runs)
+    if choice.layers is not None:
+        return layer_lines(choice.layers)
     if plan is None:
         slow_engine = "engine        reference: time grows with all complex events of every part"
         return [slow_engine, f"because       {choice.because}"]
     judged = " before they are judged" if plan.related else ""
+    if plan.chooses is not None and plan.compares_all:
+        judged = f" before {plan.chooses} chooses"
     slow = slow_moves(plan.automaton, plan.narrowings) if plan.automaton.registers and not plan.on_one_clock else []
     lines = [f"engine        automaton: {_time(plan, slow)}, plus the size of the matches{judged}"]
     spans = None if choice.for_rows.plan is None else choice.for_rows.plan.spans
@@ -154,7 +159,8 @@ def _candidates(plan: Plan) -> str:
     """Which matches of an end a selector compares with each other."""
     if not plan.compares_all:
         return "the best of each start in reach"
-    return "all of its earliest start in reach" if plan.chooses_earliest else "all of this end"
+    among = "all of its earliest start in reach" if plan.chooses_earliest else "all of this end"
+    return f"{among}, which are listed"
 
 
 def _time(plan: Plan, slow: list[str]) -> str:

@@ -78,7 +78,8 @@ class Reader:
         parts = (read_only(classes), read_only(keys), read_only(times), read_only(positions), base, columns, folded)
         weights = None
         if self._plan.bounds:
-            weights = weights_of(self._plan.bounds, events.table if kept is None else events.table.take(integers(kept)))
+            table = events.table if kept is None else events.table.take(integers(kept))
+            weights = weights_of(self._plan.bounds, self._plan.marks, table)
         return Batch(*parts, reach=reach, weights=weights)
 
     def _folded(self, events: EventStream, classes: Classes, keys: Positions | None) -> AllEvents:

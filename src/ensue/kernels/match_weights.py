@@ -25,11 +25,16 @@ from ensue.kernels.jit import at, inlined, inner, kernel
 from ensue.kernels.stepping import CURSOR, MARK, NO_BOUND, SOURCE, End, State, list_of
 from ensue.language import ast
 from ensue.logic.aggregate_bounds import Bound, Weight
+from ensue.logic.linear_bounds import SLACK, LinearBound, Term
+
+AnyBound = Bound | LinearBound
 
 #: Sums of so many whole numbers up to this one have no rounding that anybody could meet.
 _SMALL = 2.0**21
 #: An average is rounded twice. Each event weighs as much more as that may make.
 _SLACK = 2.0**-50
+#: Sums of floats beyond may overflow on the way, where a condition adds in another order.
+_LARGEST = 1e300
 
 
 class Bounds(NamedTuple):
@@ -37,8 +42,8 @@ class Bounds(NamedTuple):
 
     own: Any  # float64[nodes, bounds]: the event of a cell
     best: Any  # float64[nodes, bounds]: the most of the complex events from a node on
-    of_event: Any  # float64[bounds, n]: the events of a batch, if they are marked
-    counted: Any  # bool[bounds, marks]: whether an event with these marks counts
+    of_event: Any  # float64[ways, n]: the events of a batch, in each way in which marks make them count
+    way: Any  # int64[bounds, marks]: in which way an event with these marks counts, or NOTHING
     least: Any  # float64[bounds]
     strict: Any  # bool[bounds]: whether it must be more
     so_far: Any  # float64[path, bounds]: the path up to here
@@ -58,7 +63,8 @@ def _above(a: float, b: float) -> float:
 def weigh_event(bounds: Bounds, row: int, mark: int, rows: Any, place: int) -> None:
     """Writes what the event of a row of the batch weighs with a mark."""
     for b in range(len(bounds.least)):
-        rows[at(place), at(b)] = bounds.of_event[at(b), at(row)] if bounds.counted[at(b), at(mark)] else 0.0
+        way = bounds.way[at(b), at(mark)]
+        rows[at(place), at(b)] = bounds.of_event[at(way), at(row)] if way != NOTHING else 0.0
 
 
 @inlined
@@ -163,9 +169,11 @@ def weigh_all(bounds: Bounds, arena: Arena) -> None:
 class MatchWeights:
     """The weights of one evaluator's nodes."""
 
-    def __init__(self, bounds: Sequence[Bound], marks: Sequence[Marks]) -> None:
+    def __init__(self, bounds: Sequence[AnyBound], marks: Sequence[Marks]) -> None:
         self._count = len(bounds)
-        self._counted = np.array([[b.variable in m for m in marks] for b in bounds], dtype=np.bool_)
+        number = {way: n for n, way in enumerate(_ways(bounds, marks))}
+        counting = [[number.get((k, _counting(b, m)), NOTHING) for m in marks] for k, b in enumerate(bounds)]
+        self._way = np.array(counting, dtype=np.int64)
         self._least = np.array([b.least for b in bounds], dtype=np.float64)
         self._strict = np.array([b.strict for b in bounds], dtype=np.bool_)
         self._own = self._best = self._so_far = np.zeros((0, self._count))
@@ -181,7 +189,7 @@ class MatchWeights:
         self._so_far = self._grown(self._so_far, path)
         if len(self._seen) < nodes:
             self._seen = np.full(nodes, NOTHING, dtype=np.int64)
-        weighed = (self._own, self._best, of_event, self._counted, self._least, self._strict, self._so_far)
+        weighed = (self._own, self._best, of_event, self._way, self._least, self._strict, self._so_far)
         return Bounds(*weighed, self._seen)
 
     def _grown(self, rows: Floats, count: int) -> Floats:
@@ -207,7 +215,7 @@ class MatchWeights:
         """Takes it over; what is not known is enough for everything."""
         used = arena.used[USED]
         self._own = np.full((used, self._count), np.inf)
-        if own is not None:
+        if own is not None and own.shape == self._own.shape:
             self._own[:] = own.view(np.float64)
         self._weigh_all(arena)
 
@@ -219,12 +227,31 @@ class MatchWeights:
 # ---------------------------------------------------------------- events
 
 
-def weights_of(bounds: Sequence[Bound], table: pa.Table) -> Floats:
-    """What each event of a table weighs, by bound."""
-    return np.stack([_weights(b, table) for b in bounds])
+def _counting(b: AnyBound, marks: Marks) -> tuple[int, ...]:
+    """Which terms of a bound an event with these marks has."""
+    terms: tuple[Bound | Term, ...] = b.terms
+    return tuple(k for k, term in enumerate(terms) if term.variable in marks)
 
 
-def _weights(b: Bound, table: pa.Table) -> Floats:
+def _ways(bounds: Sequence[AnyBound], marks: Sequence[Marks]) -> list[tuple[int, tuple[int, ...]]]:
+    """The ways in which marks make events count, each a bound with some of its terms."""
+    ways = ((k, _counting(b, m)) for k, b in enumerate(bounds) for m in marks)
+    return list(dict.fromkeys(way for way in ways if way[1]))
+
+
+def weights_of(bounds: Sequence[AnyBound], marks: Sequence[Marks], table: pa.Table) -> Floats:
+    """What each event of a table weighs, in each way in which marks make it count."""
+    ways = _ways(bounds, marks)
+    found: Floats = np.zeros((len(ways), len(table)))
+    for row, (k, terms) in zip(found, ways, strict=True):
+        each = [_weights(bounds[k].terms[t], table) for t in terms]
+        row[:] = each[0] if len(each) == 1 else np.nextafter(sum(each), np.inf)
+    return found
+
+
+def _weights(b: Bound | Term, table: pa.Table) -> Floats:
+    if isinstance(b, Term):
+        return _of_term(b, table)
     of_each: Floats = np.full(len(table), float(b.sign))
     if b.value is None:
         return of_each
@@ -238,6 +265,21 @@ def _weights(b: Bound, table: pa.Table) -> Floats:
     found = of_each if b.weight is Weight.COUNT else _numbers(b, column)
     # What is infinite or NaN is for the judge alone.
     found = np.where(np.isfinite(found), found, np.inf)
+    if null is not None:
+        found[null] = 0.0
+    return found
+
+
+def _of_term(term: Term, table: pa.Table) -> Floats:
+    """The values times the sign, and more by what rounding may make; what is no number is for the judge alone."""
+    names = {n.name for n in ast.find(term.value, ast.Name)}
+    column = evaluated(term.value, {n: one_chunk(table.column(n)) for n in names}, len(table))
+    if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+        return np.full(len(table), np.inf)
+    values: Floats = raw(as_floats(column))
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = np.where(np.abs(values) < _LARGEST, term.sign * values + np.abs(values) * SLACK, np.inf)
+    null = missing(column)
     if null is not None:
         found[null] = 0.0
     return found

@@ -48,6 +48,11 @@ class Bound:
     sign: int = 1
     constant: float = 0.0  # of an average
 
+    @property
+    def terms(self) -> tuple[Bound, ...]:
+        """What is added up, for each variable by itself."""
+        return (self,)
+
 
 def bounds_of(conditions: Sequence[ast.Expression]) -> tuple[Bound, ...]:
     """The bounds of all conditions that have one.
@@ -85,7 +90,7 @@ def _of_aggregate(a: ast.Call, operator: str, constant: ast.Expression) -> Itera
     (argument,) = a.arguments
     value = None if isinstance(argument, ast.Name) else bare(argument)
     above, strict = operator in (">", ">="), operator in ("<", ">")
-    number, sign = _number(constant), 1 if operator in (">", ">=") else -1
+    number, sign = number_of(constant), 1 if operator in (">", ">=") else -1
     match a.function:
         case "min" | "max" if value is not None and above == (a.function == "max"):
             yield Bound(y, Weight.SOME, ast.Binary(operator, value, constant), 1.0, strict=False)
@@ -98,11 +103,11 @@ def _of_aggregate(a: ast.Call, operator: str, constant: ast.Expression) -> Itera
             yield Bound(y, Weight.AVERAGE, value, 0.0, strict, sign, number)
 
 
-def _number(e: ast.Expression) -> float | None:
+def number_of(e: ast.Expression) -> float | None:
     """The number that is written there, if it has an exact float."""
     match e:
         case ast.Unary(operator="-"):
-            found = _number(e.operand)
+            found = number_of(e.operand)
             return None if found is None else -found
         case ast.Literal(value=int() | float() as value) if not isinstance(value, bool) and abs(value) <= _EXACT:
             return float(value)

@@ -9,6 +9,7 @@ from functools import cached_property
 
 from ensue.automata.build import Unsupported
 from ensue.automata.build.expect import Expectation
+from ensue.automata.model import Marks
 from ensue.errors import EngineError, Problem, ProblemKind, QueryError, did_you_mean, listed
 from ensue.language import ast
 from ensue.language.printer import print_query
@@ -22,6 +23,7 @@ from ensue.plan.by_spans import by_spans
 from ensue.plan.expectation import expectation_of, plan_of
 from ensue.plan.from_query import planned
 from ensue.plan.lanes import NotFolded, folded_plan
+from ensue.plan.layered import LayeredPlan, layered_plan
 from ensue.plan.plan import Plan
 from ensue.plan.runs_plan import RunsPlan, runs_plan
 from ensue.rewrite import RULES, UNTIED, QueryParts, RewriteStep, Rule
@@ -44,10 +46,26 @@ class Choice:
     steps: tuple[RewriteStep, ...] = ()  # the query after each rewriting rule, if it has a plan
     expectation: Expectation | None = None  # which events EXPECT does not expect
     runs: RunsPlan | None = None  # an automaton of the user's own with a register, where it needs a plan of its own
+    layers: LayeredPlan | None = None  # parts with plans of their own, where no plan has all of the query
 
     @property
     def engine(self) -> str:
-        return "reference" if self.plan is None and self.runs is None else "automaton"
+        return "reference" if self.plan is None and self.runs is None and self.layers is None else "automaton"
+
+    @property
+    def without_plan(self) -> str:
+        """Why no single automaton evaluates the query; empty if one does."""
+        if self.runs is not None:
+            return "its automaton has a register"
+        return "several automata evaluate it, a part each" if self.layers is not None else self.because
+
+    @property
+    def final_marks(self) -> list[Marks]:
+        """The sets of variables that matches have in the end; those of the reference differ from match to match."""
+        made = self.plan if self.layers is None else self.layers
+        if made is not None:
+            return made.final_marks
+        return [] if self.runs is None else list(self.runs.marks)
 
     @property
     def by_time(self) -> bool:
@@ -96,7 +114,7 @@ class Choice:
 
     def _folded(self) -> Plan:
         if self.plan is None:
-            raise NotFolded(self.because)
+            raise NotFolded(self.without_plan)
         return folded_plan(self.plan, parts_asked(self.checked.query, self.checked.schema))
 
     @property
@@ -141,7 +159,7 @@ class Choice:
             "unit of time": str(tick),
             "engine": self.engine,
             **({} if self.checked.query.aggregation is None else {"aggregation": self._way}),
-            "automaton": "" if self.plan is None else self.plan.fingerprint,
+            "automaton": "" if (made := self.plan or self.layers) is None else made.fingerprint,
         }
 
     def _own(self) -> list[str]:
@@ -172,6 +190,11 @@ def choose(checked: Checked, engine: str = "auto", *, tying: bool = True) -> Cho
     Without `tying`, no equality between events becomes a partition.
     """
     check_engine(engine)
+    return _chosen(checked, engine, tying=tying, layers=True)
+
+
+def _chosen(checked: Checked, engine: str, *, tying: bool, layers: bool) -> Choice:
+    """The same; without `layers`, all must be in one plan."""
     expectation = expectation_of(checked)
     if engine == "reference":  # the meaning as it is written, with no rewriting
         return Choice(checked, checked, None, "it was asked for", expectation=expectation)
@@ -185,9 +208,21 @@ def choose(checked: Checked, engine: str = "auto", *, tying: bool = True) -> Cho
         runs = _runs_or_error(checked, e) if own and not refused else e
         if isinstance(runs, RunsPlan):
             return Choice(checked, checked, None, "", expectation=expectation, runs=runs)
+        parts = _in_layers(checked, tying=tying) if layers and not refused and not own else None
+        if parts is not None:
+            return Choice(checked, checked, None, "", expectation=expectation, layers=parts)
         if engine == "automaton" or refused:
             raise runs from None
         return Choice(checked, evaluated, None, runs.problems[0].message, expectation=expectation)
+
+
+def _in_layers(checked: Checked, *, tying: bool) -> LayeredPlan | None:
+    """The plan in layers; None where they do not help."""
+
+    def simply(part: Checked) -> Choice:
+        return _chosen(part, "automaton", tying=tying, layers=False)
+
+    return layered_plan(checked, lambda part: _chosen(part, "automaton", tying=tying, layers=True), simply)
 
 
 def _runs_or_error(checked: Checked, error: QueryError) -> RunsPlan | QueryError:

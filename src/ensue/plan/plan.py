@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ensue.automata.ambiguity import is_ambiguous
 from ensue.automata.build.project import HIDDEN
+from ensue.automata.marked_once import marked_once
 from ensue.automata.model import Automaton, Marks
 from ensue.automata.predicates import (
     Best,
@@ -25,9 +26,11 @@ from ensue.automata.predicates import (
 from ensue.automata.registers import NO_ACTIONS, Actions, Check, Holds, Narrowed, Store, formulas_of
 from ensue.data.schema import Kind
 from ensue.language import ast
-from ensue.logic.aggregate_bounds import Bound, bounds_of
+from ensue.logic.aggregate_bounds import MOST_BOUNDS, Bound, bounds_of
 from ensue.logic.formula import Formula, formula_of, kind_of, unit_of
+from ensue.logic.linear_bounds import LinearBound, linear_bounds
 from ensue.logic.narrowing import bounded_registers, narrowed_registers
+from ensue.logic.scope import variables_of
 from ensue.logic.stored_values import Register
 from ensue.logic.types import Typing
 from ensue.plan.automaton_spec import AutomatonSpec
@@ -187,10 +190,14 @@ class Plan(AutomatonSpec):
         return bool(self.related) or self.ambiguous
 
     @cached_property
-    def bounds(self) -> tuple[Bound, ...]:
+    def bounds(self) -> tuple[Bound | LinearBound, ...]:
         """What the weights of a match's events must come to, so that it can pass when it is judged."""
-        lists = not (self.automaton.registers or self.on_one_clock or self.spans or self.chooses)
-        return bounds_of(self.related) if lists else ()
+        if self.automaton.registers or self.on_one_clock or self.spans or self.chooses:
+            return ()
+        used = frozenset[str]().union(*map(variables_of, self.related))
+        once = [x for x in sorted(used) if marked_once(self.automaton, x)]
+        found: tuple[Bound | LinearBound, ...] = bounds_of(self.related)
+        return (*found, *linear_bounds(self.related, once))[:MOST_BOUNDS]
 
     @property
     def decided_last(self) -> str:

@@ -3,7 +3,8 @@
 A comparison of two events always is. Any other condition that instructions compute is, where it speaks of two events
 of which one value each is enough: a run remembers what the earlier event has of it. Of a set of events it remembers the
 last one, so the set must come after the other event. A condition on three events or more would make each pair of the
-first two a run of its own, which costs more than to judge the matches.
+first two a run of its own, which costs more than to judge the matches; where it compares sums, those that cannot pass
+are left out while matches are listed (`logic/linear_bounds.py`).
 """
 
 from __future__ import annotations

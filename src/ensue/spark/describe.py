@@ -46,6 +46,8 @@ def describe(job: Job) -> list[str]:
         lines.append(f"in Python     {', '.join(map(str, down.local))}")
     if job.choice.runs is not None:
         lines.append("in Python     all: the register is asked there")
+    elif job.choice.layers is not None:
+        lines.append("in Python     all: what the parts find is put together there")
     elif job.choice.plan is None:
         lines.append(f"in Python     all, by the reference: {job.choice.because}")
     lines.append(f"events        {down.kept}")

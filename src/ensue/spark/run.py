@@ -335,7 +335,7 @@ def prepare(
 def _by_tasks(events: EventFrame, choice: Choice, layout: Layout, mode: Mode, looking_back: bool) -> ReadByTasks | str:
     """How the tasks read the files of the events themselves, or why they do not."""
     if choice.plan is None:
-        return "the reference evaluates the query" if choice.runs is None else "its automaton has a register"
+        return "the reference evaluates the query" if choice.engine == "reference" else choice.without_plan
     pushdown = NOTHING
     if _pushed_down(choice, events) is not None:
         pushdown = nothing_pushed_down(choice.plan, items_look_back=looking_back)

@@ -126,7 +126,7 @@ def _choice(made: Query, schema: Schema | None, which: str) -> Choice:
     choice = choose(check(replace(tree, pattern=closed, limit=None, order=()), made.text, schema))
     plan = choice.plan
     if plan is None or plan.automaton.registers or plan.related or plan.window != Window():
-        why = choice.because or "its windows depend on comparisons of their events"
+        why = choice.without_plan or "its windows depend on comparisons of their events"
         raise EngineError(f"the windows of the {which} query cannot be compared: {why}")
     return choice
 
