@@ -148,20 +148,18 @@ def test_rows_may_have_different_keys():
 
 
 @pytest.mark.parametrize(
-    "events",
+    ("events", "told"),
     [
-        pd.DataFrame([[1, 2]], columns=["time", "time"]),
-        pd.DataFrame({"time": [1, 2], "v": [1, "one"]}),
-        [{"time": 1, "v": 1}, {"time": 2, "v": "one"}],
-        pd.Series([1, 2]),
-        pl.Series([1, 2]),
+        (pd.DataFrame([[1, 2]], columns=["time", "time"]), "the events have two columns named time"),
+        (pd.DataFrame({"time": [1, 2], "v": [1, "one"]}), "cannot read the events: Conversion failed for column v "),
+        ([{"time": 1, "v": 1}, {"time": 2, "v": "one"}], "the column 'v' cannot be read: "),
+        (pd.Series([1, 2]), "a Series is one column, and events have several: "),
+        (pl.Series([1, 2]), "a Series is one column, and events have several: "),
     ],
     ids=["pandas, names twice", "pandas, mixed", "rows, mixed", "pandas series", "polars series"],
 )
-def test_what_arrow_cannot_hold(events):
-    assert refused(events).startswith(
-        ("cannot read the events: ", "cannot read events from ", "the column 'v' cannot be read: ")
-    )
+def test_what_arrow_cannot_hold(events, told):
+    assert refused(events).startswith(told)
 
 
 def test_polars_strings_can_be_sorted_and_selected():

@@ -1,6 +1,6 @@
 """What a condition on several events asks of the sum of what each of them weighs by itself.
 
-    x.v + y.v < z.v - 10     the sum of -x.v, -y.v and z.v is above 10
+    x.v + y.v + 10 < z.v     the sum of -x.v, -y.v and z.v is above 10
 
 So matches that cannot pass are left out while they are listed, as for aggregates (`logic/aggregate_bounds.py`). Floats
 round, in the condition as in the sum: each event weighs as much more as that may make, so that a bound lets too much
@@ -49,7 +49,7 @@ def linear_bounds(conditions: Sequence[ast.Expression], once: Collection[str]) -
     """The bounds of all conditions that have one; `once` are the variables that mark one event in every match.
 
     >>> from ensue.language.parser import parse_expression
-    >>> (bound,) = linear_bounds([parse_expression("x.v + y.v < z.v - 10")], "xyz")
+    >>> (bound,) = linear_bounds([parse_expression("x.v + y.v + 10 < z.v")], "xyz")
     >>> [(t.variable, t.sign) for t in bound.terms], bound.least > 9, bound.strict
     ([('z', 1), ('x', -1), ('y', -1)], True, True)
     """
