@@ -1,19 +1,114 @@
-"""How the time an event takes grows with the query: what the papers' theorems say of it, as figures.
+"""How the time an event takes grows with the query, and with what is open: what the papers' theorems say, as figures.
 
 Programs are worked out when they are first needed. So each row is of the second half of a stream, behind the first.
+Each row has what `explain` claims of its query. A line that grows otherwise is a failure of the bench.
 """
 
 from __future__ import annotations
 
+import math
+import re
+import sys
 import time
 from random import Random
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
+import ensue
 from bench.measure import prepared
+from bench.report import commit, keep, section
 from bench.workloads import Workload
 from ensue.kernels.runner import Runner
+
+#: How many partial matches are open where the second half of a stream begins; it opens as many more.
+OPEN = (10, 100, 1_000, 10_000, 100_000)
+#: What is flat may still come to this many times the first row: caches and the processor's guesses differ.
+FLAT = 3.0
+#: What one event of a line takes, at most: beyond, the larger rows would take hours, and the line has failed by then.
+MOST_NANOSECONDS = 200_000
+
+# Nothing is ever called NEVER, so that all that is measured is what is open. `W` is a quarter of the stream's time.
+_HELD = {
+    "a sequence": "SELECT * FROM S WHERE A ; B ; NEVER",
+    "an iteration": "SELECT * FROM S WHERE (A OR B)+ ; NEVER",
+    "NEXT": "SELECT NEXT * FROM S WHERE A ; B ; NEVER",
+    "an upper bound on a gap": "SELECT * FROM S WHERE A ;[<= W] B ; NEVER",
+    "upper bounds, one clock": "SELECT * FROM S WHERE A ;[<= W] B ;[<= W] A ; NEVER",
+    "lower bounds, in line": "SELECT * FROM S WHERE A ;[>= W] B ;[>= W] NEVER",
+    "a lower bound on the whole": "SELECT * FROM S WHERE A ; B ; NEVER WITHIN [>= W]",
+    "two lower bounds in one state": "SELECT * FROM S WHERE (A OR B)+[> W] ;[>= W] NEVER",
+    "both bounds on a gap": "SELECT * FROM S WHERE A ;[W .. 2 W] B ; NEVER",
+    "two clocks": "SELECT * FROM S WHERE A ;[<= W] B ;[<= W] NEVER WITHIN 3 W",
+    "an order of values": "SELECT * FROM S WHERE A AS x ; B AS y ; NEVER FILTER x.v < y.v",
+    "values that are near": "SELECT * FROM S WHERE A AS x ; B AS y ; NEVER FILTER abs(x.v - y.v) < 0.000001",
+}
+
+
+def open_matches(events: int) -> list[dict[str, Any]]:
+    """Each kind of query with ever more open partial matches, in a stream of one length.
+
+    There are as many keys as make the partial matches of each as many as the row says, so that all rows have the same
+    events, and the same memory in use.
+    """
+    rows = []
+    for kind, text in _HELD.items():
+        line = []
+        for count in OPEN:
+            if count > events // 2:
+                break
+            query = _with_times(text, events // 4)
+            line.append(second_half(Workload(f"{kind}, {count:,} open", query, _keys(events, count), unit="ns")))
+            if line[-1]["nanoseconds_an_event"] > MOST_NANOSECONDS:
+                break
+        rows += compared(line)
+    return rows
+
+
+def _with_times(text: str, quarter: int) -> str:
+    """The query with a key, and with its times in nanoseconds."""
+    before, within, window = text.partition(" WITHIN ")
+    text = f"{before} PARTITION BY k{within}{window}"
+    return re.sub(r"(\d*) ?\bW\b", lambda m: f"{int(m[1] or 1) * quarter} ns", text)
+
+
+def _keys(events: int, count: int) -> pa.Table:
+    """Two rounds of the keys' events, `count` events of each key in a round: the keys take turns."""
+    rng = np.random.default_rng(count)
+    number = np.arange(events)
+    return pa.table(
+        {
+            "time": number,
+            "type": pa.array(np.array(["A", "B"])[number // max(1, events // 2 // count) % 2]),
+            "k": number % max(1, events // 2 // count),
+            "v": rng.random(events),
+        }
+    )
+
+
+def alternatives(events: int) -> list[dict[str, Any]]:
+    """Two to twelve alternatives, each of which is open all the time; then with conditions on single events."""
+    rows = []
+    kinds = {
+        "of other types": lambda k: f"(A{k} ; B{k})",
+        "of other conditions": lambda k: f"(A0 AS x{k} ; B0 AS y{k} FILTER x{k}.v > {k} OR y{k}.v < {k})",
+    }
+    for kind, one in kinds.items():
+        line = []
+        for count in (2, 4, 6, 8, 10, 12):
+            rng = Random(count)
+            stream = pa.table(
+                {
+                    "time": list(range(events)),
+                    "type": [f"{rng.choice('AB')}{rng.randrange(count) if 'types' in kind else 0}" for _ in range(events)],
+                    "v": [rng.randrange(14) for _ in range(events)],
+                }
+            )
+            query = f"SELECT * FROM S WHERE ({' OR '.join(map(one, range(count)))}) ; NEVER WITHIN 1000 EVENTS"
+            line.append(second_half(Workload(f"{count} alternatives {kind}", query, stream, unit="s")))
+        rows += compared(line)
+    return rows
 
 
 def all_pairs(events: int) -> list[dict[str, Any]]:
@@ -45,6 +140,7 @@ def aggregate_filters(events: int) -> list[dict[str, Any]]:
 def second_half(workload: Workload) -> dict[str, Any]:
     """The nanoseconds that an event takes in the second half of a stream, and what its first half took to learn."""
     plan, stream = prepared(workload)
+    engine = re.search(r"engine +automaton: (.*?), plus", ensue.query(workload.query).explain())
     half = len(stream) // 2
     Runner(plan, stream.tick).push(stream.slice(0, 100))  # loads the kernels
     runner = Runner(plan, stream.tick)
@@ -60,11 +156,50 @@ def second_half(workload: Workload) -> dict[str, Any]:
         "matches": len(found),
         "nanoseconds_a_state": round(seconds / half / plan.automaton.size * 1e9, 2),
         "states": plan.automaton.size,
+        "claimed": None if engine is None else engine[1],
     }
 
 
 def compared(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """With the ratio to the first row."""
-    for row in rows:
+    """With the ratio to the first row, and whether that is what `explain` claims of the query."""
+    for step, row in enumerate(rows):
         row["to_the_first"] = round(row["nanoseconds_an_event"] / rows[0]["nanoseconds_an_event"], 2)
+        row["as_claimed"] = row["to_the_first"] <= _allowed(row["claimed"] or "", step)
     return rows
+
+
+def _allowed(claimed: str, step: int) -> float:
+    """How many times the first row a row may come to; rows of logarithmic lines are a factor of ten apart."""
+    if claimed.startswith("constant"):
+        return FLAT
+    return FLAT * (1 + step) if "logarithmic" in claimed else math.inf
+
+
+def failures(rows: list[dict[str, Any]]) -> list[str]:
+    """The rows that do not grow as `explain` claims, in words."""
+    return [
+        f"{row['name']}: {row['to_the_first']:,} times the first, but claimed is {row['claimed']}"
+        for row in rows
+        if not row["as_claimed"]
+    ]
+
+
+def lines(events: int) -> dict[str, list[dict[str, Any]]]:
+    """All lines of growth, printed."""
+    return {
+        "open matches": section("growth with the open partial matches", open_matches(events // 5)),
+        "alternatives": section("growth with alternatives", alternatives(events // 10)),
+        "NEXT of pairs": section("NEXT of pairs in any order", all_pairs(events // 10)),
+    }
+
+
+def main() -> None:
+    events = 1_000_000
+    found = lines(events)
+    keep("growth.json", {"commit": commit(), "events": events} | found)
+    failed = [told for rows in found.values() for told in failures(rows)]
+    sys.exit("\n".join(["these lines do not grow as claimed:", *failed]) if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
