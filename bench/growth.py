@@ -10,7 +10,7 @@ import math
 import re
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from random import Random
 from typing import Any
 from unittest import mock
@@ -93,7 +93,7 @@ def _keys(events: int, count: int) -> pa.Table:
 
 def alternatives(events: int) -> Iterator[dict[str, Any]]:
     """Two to twelve alternatives, each of which is open all the time; then with conditions on single events."""
-    kinds = {
+    kinds: dict[str, Callable[[int], str]] = {
         "of other types": lambda k: f"(A{k} ; B{k})",
         "of other conditions": lambda k: f"(A0 AS x{k} ; B0 AS y{k} FILTER x{k}.v > {k} OR y{k}.v < {k})",
     }
@@ -111,7 +111,7 @@ def _of_alternatives(kind: str, count: int, patterns: list[str], events: int) ->
 
 
 def all_pairs(events: int) -> Iterator[dict[str, Any]]:
-    """`NEXT` of two to six pairs in any order, without a window (Grez, Corollary 7.1)."""
+    """`NEXT` of two to six pairs in any order, without a window (Grez, Corollary 7.1: linear in the automaton)."""
     return compared(_of_pairs(count, events) for count in range(2, 7))
 
 
@@ -154,9 +154,12 @@ def second_half(workload: Workload) -> dict[str, Any]:
         middle = time.process_time()
         found = runner.push(stream.slice(half, half))
         end = time.process_time()
-        Reader(plan, stream.tick).read(stream.slice(half, half), 0)
         learnt, seconds = min(learnt, middle - start), min(seconds, end - middle)
-        reading = min(reading, time.process_time() - end)
+        reader = Reader(plan, stream.tick)
+        reader.read(stream.slice(0, half), 0)
+        start = time.process_time()
+        reader.read(stream.slice(half, half), half)
+        reading = min(reading, time.process_time() - start)
     return {
         "name": workload.name,
         "nanoseconds_an_event": round(seconds / half * 1e9, 1),
@@ -174,7 +177,8 @@ def compared(rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     for step, row in enumerate(rows):
         first = first or row
         row["to_the_first"] = round(_stepping(row) / _stepping(first), 2)
-        row["as_claimed"] = row["to_the_first"] <= _allowed(row["claimed"] or "", step)
+        larger = row["states"] / first["states"]  # a claim is about the events, so a larger automaton may take longer
+        row["as_claimed"] = row["to_the_first"] <= _allowed(row["claimed"] or "", step) * larger
         yield row
 
 
