@@ -24,8 +24,9 @@ Run = tuple[tuple[int, ...], int]
 
 def read(arena: Arena, pile: int, low: int) -> tuple[list[tuple[int, ...]], int]:
     """The events of the runs of a pile with the stamp `low` or later, and the most steps from one event to the next."""
-    nodes, found, longest = arena.node, [], 0
-    waiting = [(pile, low, (), 0)] if pile != NOTHING else []
+    nodes, longest = arena.node, 0
+    found: list[tuple[int, ...]] = []
+    waiting: list[tuple[int, int, tuple[int, ...], int]] = [(pile, low, (), 0)] if pile != NOTHING else []
     while waiting:
         node, low, events, steps = waiting.pop()
         if nodes[node, STAMP] < low:

@@ -101,7 +101,8 @@ def _asked(steps: ClockSteps, columns: Columns, report: int, row: int) -> int:
     check = steps.reports[at(report), CHECK]
     if check < 0 or steps.queues:
         return NO_CHECK
-    return bound_of(columns, check, row) if steps.trees else columns.least[at(check), at(row)]
+    least: int = bound_of(columns, check, row) if steps.trees else columns.least[at(check), at(row)]
+    return least
 
 
 @inlined
