@@ -98,7 +98,7 @@ def test_other_arrow_types_are_refused() -> None:
     "pattern",
     [
         "A AS x ; B AS y FILTER y.v > x.v",
-        "A AS x ; C AS z : (B OR C OR A) FILTER z.v + 1 > x.v AND z.v <= x.v",
+        "A AS x ; C AS z : (B OR C OR A) FILTER z.v + 2 > x.v AND z.v <= x.v",
         "(A AS x ; B AS y FILTER x.v = y.v) OR (A AS x : C AS z FILTER abs(z.v - x.v) < 2)",
         "A AS x ; (B AS y ; C AS z FILTER y.v <= z.v) FILTER x.v <> z.v OR y.price > x.price",
         "A AS x ; B? ; C AS z FILTER z.v >= x.v",
