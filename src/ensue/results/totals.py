@@ -16,9 +16,9 @@ from ensue.columns.match_totals import WIDE, rows_of_ends
 from ensue.columns.raw_arrays import Mask, array_of, missing, raw
 from ensue.data.budget import Budget
 from ensue.data.complex_events import ComplexEvents, Positions
-from ensue.data.events import EventStream, as_integers, integers
+from ensue.data.events import EventStream, as_integers, integers, log
 from ensue.engines.opening import totals_by_definition
-from ensue.errors import DataError, did_you_mean, listed
+from ensue.errors import DataError, counted, did_you_mean, listed
 from ensue.language import ast
 from ensue.language.printer import print_duration
 from ensue.logic.aggregation import (
@@ -253,6 +253,11 @@ class Grouping:
                 if whole and measure.call == item.expression:
                     found[item.alias or ""] = sums.beyond(part)
         return {name: count for name, count in found.items() if count}
+
+    def warn_of_beyond(self, table: pa.Table, instead: str) -> None:
+        """Logs which items are NULL since they do not fit 64 bits, and what there is `instead`."""
+        for item, count in self.beyond(table).items():
+            log.warning("%s is NULL in %s: it has more than 64 bits, %s", item, counted(count, "group"), instead)
 
     def _with_one_row(self, table: pa.Table) -> pa.Table:
         """Without GROUP BY there is one row, also of nothing."""
