@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import ensue
@@ -32,9 +33,9 @@ def aggregates(spark: SparkSession, size: Size) -> list[dict[str, Any]]:
         assert counted == found, (counted, found)
         passing = f"Spark: mapInArrow, all rows as they are{UNLIMITED}"
         works: dict[str, Callable[[], Any]] = {
-            "groups": lambda frame=frame, groups=groups: consumed(groups.run(frame)),
-            "matches": lambda frame=frame, matches=matches: consumed(matches.run(frame)),
-            passing: lambda frame=frame: consumed(frame.mapInArrow(passed_on, frame.schema)),
+            "groups": partial(run, groups, frame),
+            "matches": partial(run, matches, frame),
+            passing: partial(pass_on, frame),
         }
         times = in_turn(size.rounds, works)
         ours = times.pop("groups")
@@ -42,6 +43,14 @@ def aggregates(spark: SparkSession, size: Size) -> list[dict[str, Any]]:
         goals = {"matches": {"goal": 1}}
         rows += [row(name, size.rows, cost, ours, **goals.get(name, {})) for name, cost in times.items()]
     return rows
+
+
+def run(query: ensue.Query, frame: DataFrame) -> None:
+    consumed(query.run(frame))
+
+
+def pass_on(frame: DataFrame) -> None:
+    consumed(frame.mapInArrow(passed_on, frame.schema))
 
 
 if __name__ == "__main__":

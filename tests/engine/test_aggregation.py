@@ -12,7 +12,7 @@ from amounts import most, shares
 
 import ensue
 from ensue.data.events import read_events
-from ensue.errors import EngineError, QueryError
+from ensue.errors import DataError, EngineError, QueryError
 from ensue.language.printer import print_query
 from ensue.logic.check import check
 from ensue.plan.choice import choose
@@ -140,6 +140,20 @@ def test_every_type_of_time(type_: pa.DataType) -> None:
         day * _TICKS_A_DAY[str(type_).partition("[")[2].partition(",")[0].rstrip("]")] for day in expected
     ]
     assert buckets.column("n").to_pylist() == [1, 1, 2, 2, 1, 1, 1]
+
+
+@pytest.mark.parametrize("engine", ["auto", "reference"])
+@pytest.mark.parametrize(
+    ("time", "length", "message"),
+    [
+        (2**62, "200000 d", "EVERY 200000 d is longer than the times of these events reach"),
+        (-(2**63) + 1, "1 h", "a bucket begins before the earliest time"),
+    ],
+)
+def test_buckets_that_no_time_can_name(engine: str, time: int, length: str, message: str) -> None:
+    query = ensue.query(f"AGGREGATE count(*) AS n FROM S WHERE A GROUP BY EVERY {length}")
+    with pytest.raises(DataError, match=message):
+        query.run([{"time": time, "type": "A"}], unit="ns", engine=engine)
 
 
 _TICKS_A_DAY = {"day": 1, "s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}

@@ -167,8 +167,8 @@ class Sums:
     def beyond(self, part: Part) -> int:
         """How many numbers do not fit 64 bits."""
         if part.wide:
-            known = raw(one_chunk(self._table.column(column(part, "best"))).is_valid())
-            return int(known.sum()) - len(known) + self.best(part).null_count
+            wide = one_chunk(self._table.column(column(part, "best")))
+            return int(self.best(part).null_count - wide.null_count)
         return int((self._known(part) & ~self._fits(part)).sum())
 
     def _known(self, part: Part) -> Mask:

@@ -74,9 +74,10 @@ class Grouping:
         every = self._aggregation.every
         if every is None:
             return None
-        length = every.nanoseconds() / (self._tick or 1)
-        if length.denominator != 1 or length >= 2**63:
-            text = print_duration(every)
+        length, text = every.nanoseconds() / (self._tick or 1), print_duration(every)
+        if length >= 2**63:
+            raise DataError(f"EVERY {text} is longer than the times of these events reach: leave it out")
+        if length.denominator != 1:
             raise DataError(f"EVERY {text}: the times of these events have steps that a bucket of {text} cuts")
         return int(length)
 
@@ -127,7 +128,11 @@ class Grouping:
     def _bucket_of(self, stream: EventStream, found: ComplexEvents) -> pa.Array:
         assert self.every is not None
         times = as_integers(values_at(stream.time_column, found.end)) if len(found) else np.zeros(0, dtype=np.int64)
-        return _as_times(np.floor_divide(times, self.every) * self.every, self._times)
+        with np.errstate(over="ignore"):
+            begins = np.floor_divide(times, self.every) * self.every
+        if bool((begins > times).any()):
+            raise DataError("EVERY: a bucket begins before the earliest time that these events can have")
+        return _as_times(begins, self._times)
 
     def folded(self, table: pa.Table) -> pa.Table:
         """One row for each group."""
