@@ -23,7 +23,7 @@ from ensue.language.printer import print_interval
 from ensue.logic.check import Checked
 from ensue.logic.classify import conjunction, conjuncts_of
 from ensue.logic.outputs import Output, projected
-from ensue.logic.scope import bindings, variables_of
+from ensue.logic.scope import attributes_read, bindings, variables_of
 from ensue.logic.window import looks_back
 from ensue.rewrite.spell_out_next import spell_out_next
 from ensue.rewrite.take_apart import Alike, Excluded, NotApart, Path, absences_in, marks_more, taken_apart, without
@@ -70,7 +70,7 @@ class LayeredPlan:
     def judged(self) -> frozenset[str]:
         """The attributes over which matches are judged, and those of the keys where these are asked for late."""
         plans = [c.plan for c in self.parts if c.plan is not None]
-        used = {a.name for p in plans for e in p.related for a in ast.find(e, ast.Attribute)}
+        used = attributes_read(e for p in plans for e in p.related)
         return frozenset(used.union(self.keys if self.consume is ast.Consume.PARTITION else ()))
 
     @property
