@@ -248,7 +248,7 @@ def test_what_has_no_instruction_is_judged_on_whole_matches(filter_: str) -> Non
     rng = random.Random(3)
     table = table_of(rng, 9)
     text = f"SELECT x, y FROM S WHERE (A AS x ; B AS y FILTER {filter_})+"
-    (asked,) = planned(text, table)[0].related
+    (asked,) = planned(text, table).related
     assert isinstance(asked, ast.EachRound)
     ours, wanted = (
         sorted(map(repr, ensue.match(table, text, unit="s", engine=e).to_arrow().to_pylist()))
