@@ -201,6 +201,8 @@ PARTS = (
     Part("same", "same and contains, against random streams", 5_000, each("test_same_patterns")),
     Part("local", "combinations of conditions on single events", 10_000, each("test_local_conditions")),
     Part("layers", "absences that compare events, a layer over the automaton", 10_000, each("test_layers")),
+    Part("judged-rounds", "conditions on rounds that no register holds", 10_000, each("test_judged_rounds")),
+    Part("selectors-apart", "selectors inside, in layers", 10_000, each("test_selectors_apart")),
     Part("algebra", "operations on automata that report matches", 10_000, each("test_match_automata")),
     Part("clocks", "automata with clocks, and the formulas made of them", 10_000, each("test_formula_of_clocks")),
     Part("shared", "several queries that share what they begin with", 10_000, each("test_shared_prefixes")),
