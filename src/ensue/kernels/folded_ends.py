@@ -9,8 +9,8 @@ from ensue.data.complex_events import ComplexEvents
 from ensue.kernels import stepping
 from ensue.kernels.lane_columns import PartColumns
 from ensue.kernels.lane_values import Cells
+from ensue.kernels.stack_pools import Ends
 from ensue.kernels.stepping import Batch
-from ensue.kernels.two_stacks import Ends
 from ensue.plan.lanes import LanePlan
 
 #: So many ends are handed on at a time.

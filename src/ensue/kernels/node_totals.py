@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from ensue.kernels.arena import CHILD, EVENT, MARK_BITS, MARK_MASK, NOTHING, REST, Arena, Window, alive, own_list
 from ensue.kernels.jit import at, inlined, inner, kernel
 from ensue.kernels.lane_values import Cells, Lanes, Step, Weights, add, add_extended, clear, set_unit
+from ensue.kernels.stack_pools import Ends, write_end
 from ensue.kernels.stepping import (
     CURSOR,
     DONE,
@@ -26,7 +27,6 @@ from ensue.kernels.stepping import (
     End,
     State,
 )
-from ensue.kernels.two_stacks import Ends, write_end
 
 #: Behind the cells of the nodes: a run without an event, and what is added up at an end.
 SPARE_CELLS = 2

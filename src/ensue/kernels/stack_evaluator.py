@@ -15,8 +15,7 @@ from ensue.kernels.evaluator import Evaluator, Positions
 from ensue.kernels.folded_ends import FoldedEnds
 from ensue.kernels.lane_columns import lanes_for
 from ensue.kernels.lane_values import Cells, Weights
-from ensue.kernels.stepping import Batch
-from ensue.kernels.two_stacks import (
+from ensue.kernels.stack_pools import (
     AGAIN,
     FRONT,
     LAST,
@@ -31,6 +30,7 @@ from ensue.kernels.two_stacks import (
     Stacks,
     scratch_vectors,
 )
+from ensue.kernels.stepping import Batch
 
 _FIRST_VECTORS, _FIRST_EVENTS, _FIRST_WIDTH = 64, 64, 4
 

@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 from ensue.kernels.jit import at, evaluator, inlined, inner, kernel
 from ensue.kernels.lane_values import (
     UNIT,
-    Cells,
     Lanes,
     Step,
     Weights,
@@ -29,6 +28,35 @@ from ensue.kernels.lane_values import (
     clear,
     copy,
     set_unit,
+)
+from ensue.kernels.stack_pools import (
+    AGAIN,
+    BACK,
+    FIRST,
+    FIRST_SECOND,
+    FREE,
+    FRONT,
+    LAST,
+    LAST_SECOND,
+    MID,
+    NEW_OWN,
+    NOTHING,
+    NOW,
+    OWN,
+    PRODUCT,
+    SETS,
+    STARTS,
+    SUM,
+    UNITS,
+    USED,
+    Ends,
+    Stacks,
+    drop,
+    drop_product,
+    give_back,
+    new_vector,
+    take,
+    write_end,
 )
 from ensue.kernels.stepping import (
     AFTER,
@@ -58,47 +86,7 @@ from ensue.kernels.stepping import (
     Tables,
 )
 
-NOTHING = -1
-# The row of a partition: its vector of own runs, the first vector on the front, the last event kept, how many of them
-# start runs, the stamps of the first of these and of the last of all, the slots at mid, the slots now, and the vectors
-# of the product.
-OWN, FRONT, BACK, STARTS, FIRST, FIRST_SECOND, LAST, LAST_SECOND, MID, NOW, PRODUCT = range(11)
-# The pools: which item is free first, how many were ever used, and how many are free again.
-FREE, USED, AGAIN = range(3)
-# Scratch vectors, by number: one whose first cell is the unit, one for what is added up, one for new own runs, and then
-# two sets of one for each slot.
-_UNITS, _SUM, _NEW_OWN, _SETS = range(4)
 _RESTARTED = -2
-
-
-def scratch_vectors(width: int) -> int:
-    """How many vectors are no partition's."""
-    return _SETS + 2 * width
-
-
-class Stacks(NamedTuple):
-    """All partitions, with vectors and events in pools."""
-
-    configuration: Any  # int32[partitions]
-    count: Any  # int64[partitions]
-    epoch: Any  # int64[partitions]
-    row: Any  # int64[partitions, PRODUCT + width]
-    cells: Cells  # `width` of them are a vector
-    width: int
-    link: Any  # int64[vectors]: the next on the front, or the next that is free
-    stamp: Any  # int64[vectors, 2]
-    vectors: Any  # int64[3]
-    scratch: Any  # int64[scratch vectors]
-    event: Any  # int64[events, 5]: the one before, program, both stamps, whether it starts runs
-    kept: Weights  # of these events
-    events: Any  # int64[3]
-
-
-class Ends(NamedTuple):
-    """What ends, a cell for each."""
-
-    position: Any  # int64[n]
-    cells: Cells
 
 
 class Window(NamedTuple):
@@ -167,7 +155,7 @@ def fold(
                 status = NEEDS_OUTPUT
                 break
             _add_up(tables, stacks, lanes, weights, k, p, row)
-            here = stacks.scratch[_SUM] * stacks.width
+            here = stacks.scratch[SUM] * stacks.width
             if stacks.cells.whole[at(here), 0] != 0:
                 reported = True
                 write_end(ends, progress, position, stacks.cells, here)
@@ -191,49 +179,6 @@ def _consume(stacks: Stacks, rules: Rules, progress: Any, k: int) -> None:
 
 
 @inner
-def write_end(ends: Ends, progress: Any, position: int, cells: Cells, cell: int) -> None:
-    """Writes what ends at a position, and the cell of that."""
-    n = progress[MATCHES]
-    ends.position[at(n)] = position
-    for c in range(cells.whole.shape[1]):
-        ends.cells.whole[at(n), at(c)] = cells.whole[at(cell), at(c)]
-    for c in range(cells.size.shape[1]):
-        ends.cells.size[at(n), at(c)] = cells.size[at(cell), at(c)]
-    progress[MATCHES] = n + 1
-
-
-# ---------------------------------------------------------------- pools
-
-
-@inlined
-def _take(pool: Any, link: Any) -> int:
-    """An item that is free; there is one."""
-    found: int = pool[FREE]
-    if found == NOTHING:
-        found = pool[USED]
-        pool[USED] = found + 1
-    else:
-        pool[FREE] = link[at(found)]
-        pool[AGAIN] -= 1
-    return found
-
-
-@inlined
-def _give_back(pool: Any, link: Any, item: int) -> None:
-    link[at(item)] = pool[FREE]
-    pool[FREE] = item
-    pool[AGAIN] += 1
-
-
-@inner
-def _new_vector(stacks: Stacks) -> int:
-    found: int = _take(stacks.vectors, stacks.link)
-    for s in range(stacks.width):
-        clear(stacks.cells, found * stacks.width + s)
-    return found
-
-
-@inner
 def _room(stacks: Stacks, k: int, progress: Any) -> int:
     """Whether there are a vector and an event to take; says in NEEDED how many vectors there should be."""
     free = len(stacks.link) - stacks.vectors[USED] + stacks.vectors[AGAIN]
@@ -242,42 +187,6 @@ def _room(stacks: Stacks, k: int, progress: Any) -> int:
         return DONE
     progress[NEEDED] = 1
     return NEEDS_NODES
-
-
-@inner
-def drop(stacks: Stacks, k: int) -> None:
-    """No run is open."""
-    row = stacks.row
-    if row[at(k), OWN] != NOTHING:
-        _give_back(stacks.vectors, stacks.link, row[at(k), OWN])
-    row[at(k), OWN] = NOTHING
-    front = row[at(k), FRONT]
-    while front != NOTHING:
-        after = stacks.link[at(front)]
-        _give_back(stacks.vectors, stacks.link, front)
-        front = after
-    row[at(k), FRONT] = NOTHING
-    _drop_product(stacks, k)
-    e = row[at(k), BACK]
-    while e != NOTHING:
-        before = stacks.event[at(e), 0]
-        stacks.event[at(e), 0] = stacks.events[FREE]
-        stacks.events[FREE] = e
-        stacks.events[AGAIN] += 1
-        e = before
-    row[at(k), BACK] = NOTHING
-    row[at(k), STARTS] = row[at(k), NOW] = 0
-    stacks.configuration[at(k)] = 0
-
-
-@inner
-def _drop_product(stacks: Stacks, k: int) -> None:
-    for s in range(stacks.width):
-        vector = stacks.row[at(k), at(PRODUCT + s)]
-        if vector != NOTHING:
-            _give_back(stacks.vectors, stacks.link, vector)
-            stacks.row[at(k), at(PRODUCT + s)] = NOTHING
-    stacks.row[at(k), MID] = 0
 
 
 # ---------------------------------------------------------------- the window
@@ -296,7 +205,7 @@ def _slide(stacks: Stacks, k: int, window: Window, tables: Tables, lanes: Lanes,
     if row[at(k), FRONT] != NOTHING:
         return DONE
     if row[at(k), MID] > 0:
-        _drop_product(stacks, k)
+        drop_product(stacks, k)
     if row[at(k), BACK] != NOTHING and not _is_dead(row[at(k), FIRST], row[at(k), FIRST_SECOND], window):
         return DONE
     if row[at(k), BACK] == NOTHING or _is_dead(row[at(k), LAST], row[at(k), LAST_SECOND], window):
@@ -316,7 +225,7 @@ def _pop(stacks: Stacks, k: int, window: Window) -> None:
     front = stacks.row[at(k), FRONT]
     while front != NOTHING and _is_dead(stacks.stamp[at(front), 0], stacks.stamp[at(front), 1], window):
         after = stacks.link[at(front)]
-        _give_back(stacks.vectors, stacks.link, front)
+        give_back(stacks.vectors, stacks.link, front)
         front = after
     stacks.row[at(k), FRONT] = front
 
@@ -338,7 +247,7 @@ def put_on_front(stacks: Stacks, k: int, tables: Tables, lanes: Lanes) -> bool:
     for r in range(width):
         vector = row[at(k), at(PRODUCT + r)]
         if vector == NOTHING:
-            vector = _take(stacks.vectors, stacks.link)
+            vector = take(stacks.vectors, stacks.link)
             row[at(k), at(PRODUCT + r)] = vector
         for c in range(width):
             clear(stacks.cells, vector * width + c)
@@ -357,7 +266,7 @@ def put_on_front(stacks: Stacks, k: int, tables: Tables, lanes: Lanes) -> bool:
 def _carry_front(stacks: Stacks, k: int, lanes: Lanes) -> int:
     """The vectors that are on the front as they stand now; gives the last of them."""
     row, cells, width = stacks.row, stacks.cells, stacks.width
-    new = stacks.scratch[_NEW_OWN] * width
+    new = stacks.scratch[NEW_OWN] * width
     front, last = row[at(k), FRONT], NOTHING
     while front != NOTHING:
         for r in range(row[at(k), NOW]):
@@ -380,8 +289,8 @@ def _carry_front(stacks: Stacks, k: int, lanes: Lanes) -> int:
 def _unfold(stacks: Stacks, k: int, tables: Tables, lanes: Lanes) -> int:
     """The vectors of the starts since mid, as a list from the earliest on; the events are given back."""
     row, cells, width, now = stacks.row, stacks.cells, stacks.width, stacks.row[at(k), NOW]
-    total = stacks.scratch[_SUM] * width
-    here, there = _SETS, _SETS + width  # the columns of the product of later events
+    total = stacks.scratch[SUM] * width
+    here, there = SETS, SETS + width  # the columns of the product of later events
     for s in range(width):
         clear(cells, total + s)
         for r in range(width):
@@ -410,7 +319,7 @@ def _unfold(stacks: Stacks, k: int, tables: Tables, lanes: Lanes) -> int:
                 to, of = stacks.scratch[at(there + s)] * width + r, stacks.scratch[at(here + s)] * width + r
                 add(cells, to, of, lanes)
         if stacks.event[at(e), 4]:
-            vector = _take(stacks.vectors, stacks.link)
+            vector = take(stacks.vectors, stacks.link)
             for r in range(width):
                 copy(cells, vector * width + r, total + r)
             stacks.stamp[at(vector), 0] = stacks.event[at(e), 2]
@@ -434,12 +343,12 @@ def _add_up(tables: Tables, stacks: Stacks, lanes: Lanes, weights: Weights, k: i
     """Puts into the first cell of the scratch vector what ends here."""
     cells, width, own = stacks.cells, stacks.width, stacks.row[at(k), OWN]
     front, mid = stacks.row[at(k), FRONT], stacks.row[at(k), MID]
-    total = stacks.scratch[_SUM] * width
-    part = stacks.scratch[_NEW_OWN] * width
+    total = stacks.scratch[SUM] * width
+    part = stacks.scratch[NEW_OWN] * width
     clear(cells, total)
     for r in range(tables.programs[at(p), FIRST_REPORT], tables.programs[at(p), LAST_REPORT]):
         source, mark = tables.reports[at(r), SOURCE], tables.reports[at(r), MARK]
-        of = stacks.scratch[_UNITS] * width + UNIT
+        of = stacks.scratch[UNITS] * width + UNIT
         if source >= 0:
             clear(cells, part)
             if front != NOTHING:
@@ -457,15 +366,15 @@ def _move(tables: Tables, stacks: Stacks, lanes: Lanes, weights: Weights, k: int
     """Moves own runs and the product as the program says; says whether runs start."""
     cells, width, rows = stacks.cells, stacks.width, stacks.row
     if rows[at(k), OWN] == NOTHING:
-        rows[at(k), OWN] = _new_vector(stacks)
-    own, new = rows[at(k), OWN] * width, stacks.scratch[_NEW_OWN] * width
+        rows[at(k), OWN] = new_vector(stacks)
+    own, new = rows[at(k), OWN] * width, stacks.scratch[NEW_OWN] * width
     front, mid = rows[at(k), FRONT], rows[at(k), MID]
     starts, previous = False, NOTHING
     begin, end = tables.programs[at(p), FIRST_MOVE], tables.programs[at(p), LAST_MOVE]
     for m in range(begin, end):
         slot, source, mark = tables.moves[at(m), SLOT], tables.moves[at(m), SOURCE], tables.moves[at(m), MARK]
         step = Step(row, mark, source < 0)
-        product = stacks.scratch[at(_SETS + slot)] * width
+        product = stacks.scratch[at(SETS + slot)] * width
         if slot != previous:
             clear(cells, new + slot)
             for c in range(mid if front != NOTHING else 0):
@@ -473,7 +382,7 @@ def _move(tables: Tables, stacks: Stacks, lanes: Lanes, weights: Weights, k: int
             previous = slot
         if source < 0:
             starts = True
-            add_extended(cells, new + slot, stacks.scratch[_UNITS] * width + UNIT, lanes, weights, step)
+            add_extended(cells, new + slot, stacks.scratch[UNITS] * width + UNIT, lanes, weights, step)
             continue
         add_extended(cells, new + slot, own + source, lanes, weights, step)
         if front != NOTHING:
@@ -487,8 +396,8 @@ def _move(tables: Tables, stacks: Stacks, lanes: Lanes, weights: Weights, k: int
             copy(cells, own + slot, new + slot)
             if front != NOTHING:  # the vectors change places
                 old = rows[at(k), at(PRODUCT + slot)]
-                rows[at(k), at(PRODUCT + slot)] = stacks.scratch[at(_SETS + slot)]
-                stacks.scratch[at(_SETS + slot)] = old
+                rows[at(k), at(PRODUCT + slot)] = stacks.scratch[at(SETS + slot)]
+                stacks.scratch[at(SETS + slot)] = old
             previous = slot
     after = tables.programs[at(p), WIDTH]
     for s in range(after, rows[at(k), NOW]):
@@ -564,4 +473,4 @@ def put_all_on_front(stacks: Stacks, tables: Tables, lanes: Lanes, first: int) -
 @kernel
 def begin_unit(stacks: Stacks, lanes: Lanes) -> None:
     """Makes the cell of a run without an event."""
-    set_unit(stacks.cells, stacks.scratch[_UNITS] * stacks.width + UNIT, lanes)
+    set_unit(stacks.cells, stacks.scratch[UNITS] * stacks.width + UNIT, lanes)

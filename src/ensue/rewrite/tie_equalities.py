@@ -93,38 +93,70 @@ def _of_absences(core: ast.Pattern) -> list[dict[Equality, str]]:
 def lifted(p: ast.Pattern, attributes: Collection[str] | None = None) -> ast.Pattern:
     """The pattern with the equalities of its steps, those of these attributes, in filters around all steps.
 
+    An equality of each round of an iteration with an event outside is one of all rounds.
+
     >>> from ensue.language.parser import parse_pattern
     >>> from ensue.language.printer import print_pattern
     >>> print_pattern(lifted(parse_pattern("A AS x ; (B AS y FILTER y.id = x.id AND y.v > 1) WITHIN 5 s")))
     'A AS x ; (B AS y FILTER y.v > 1) FILTER y.id = x.id WITHIN 5 s'
+    >>> print_pattern(lifted(parse_pattern("A AS x ; (B AS y FILTER y.id = x.id)+")))
+    'A AS x ; (B AS y)+ FILTER y.id = x.id'
     """
     if isinstance(p, ast.Filter | ast.Within):
         return dataclasses.replace(p, body=lifted(p.body, attributes))
-    moved: list[ast.Expression] = []
-    rest = _steps_without(p, always_marked(p) & singles(p), attributes, moved)
-    return reduce(_filtered, moved, rest) if moved else p
+    lifting = _Lifting(attributes)
+    rest = lifting.rest_of(p, _Inside(known=always_marked(p) & singles(p)))
+    return reduce(_filtered, lifting.moved, rest) if lifting.moved else p
 
 
-def _steps_without(
-    p: ast.Pattern, known: frozenset[str], attributes: Collection[str] | None, moved: list[ast.Expression]
-) -> ast.Pattern:
-    """The pattern without the equalities of events that it has once in every match: these are `moved`."""
-    if isinstance(p, ast.Sequence | ast.NotBetween):
-        left, right = (_steps_without(side, known, attributes, moved) for side in (p.left, p.right))
-        return dataclasses.replace(p, left=left, right=right)
-    if not isinstance(p, ast.Filter | ast.Within | ast.NotAfter | ast.NotBefore):
+@dataclasses.dataclass(frozen=True)
+class _Inside:
+    """What is known where a step stands: the events that the match has once, and those that only its round has."""
+
+    known: frozenset[str]
+    of_round: frozenset[str] = frozenset()
+    elsewhere: frozenset[str] = frozenset()  # what other steps bind
+
+    def beside(self, other: ast.Pattern) -> _Inside:
+        return dataclasses.replace(self, elsewhere=self.elsewhere | bindings(other).keys())
+
+    def round_of(self, body: ast.Pattern) -> _Inside:
+        own = (always_marked(body) & singles(body)) - self.elsewhere
+        return dataclasses.replace(self, of_round=self.of_round | own)
+
+    def ties(self, variables: frozenset[str]) -> bool:
+        """Whether an equality of these means the same around all steps: two of one round are equal in that one only."""
+        return variables <= self.known | self.of_round and len(variables & self.of_round) <= 1
+
+
+class _Lifting:
+    def __init__(self, attributes: Collection[str] | None) -> None:
+        self._attributes = attributes
+        self.moved: list[ast.Expression] = []
+
+    def rest_of(self, p: ast.Pattern, inside: _Inside) -> ast.Pattern:
+        """The pattern without the equalities that mean the same around all steps: these are `moved`."""
+        match p:
+            case ast.Sequence() | ast.NotBetween():
+                left, right = self.rest_of(p.left, inside.beside(p.right)), self.rest_of(p.right, inside.beside(p.left))
+                return dataclasses.replace(p, left=left, right=right)
+            case ast.Iteration():
+                return dataclasses.replace(p, body=self.rest_of(p.body, inside.round_of(p.body)))
+            case ast.Within() | ast.NotAfter() | ast.NotBefore():
+                return dataclasses.replace(p, body=self.rest_of(p.body, inside))
+            case ast.Filter():
+                return self._rest_of_filter(p, inside)
         return p
-    body = _steps_without(p.body, known, attributes, moved)
-    if not isinstance(p, ast.Filter):
-        return dataclasses.replace(p, body=body)
-    kept: list[ast.Expression] = []
-    for c in conjuncts_of(p.condition):
-        equality = _equality(c)
-        ties = equality is not None and equality[1] <= known and (attributes is None or equality[0] in attributes)
-        (moved if ties else kept).append(c)
-    if len(kept) == len(conjuncts_of(p.condition)):
-        return dataclasses.replace(p, body=body)
-    return reduce(_filtered, kept, body)
+
+    def _rest_of_filter(self, p: ast.Filter, inside: _Inside) -> ast.Pattern:
+        kept: list[ast.Expression] = []
+        conditions = conjuncts_of(p.condition)
+        for c in conditions:
+            equality = _equality(c)
+            named = equality is not None and (self._attributes is None or equality[0] in self._attributes)
+            (self.moved if equality is not None and named and inside.ties(equality[1]) else kept).append(c)
+        body = self.rest_of(p.body, inside)
+        return dataclasses.replace(p, body=body) if len(kept) == len(conditions) else reduce(_filtered, kept, body)
 
 
 def _filtered(p: ast.Pattern, condition: ast.Expression) -> ast.Pattern:
