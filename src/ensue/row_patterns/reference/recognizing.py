@@ -18,7 +18,7 @@ from ensue.language.ast import NANOSECONDS
 from ensue.row_patterns.clause_ast import RowsPerMatch, SkipTo
 from ensue.row_patterns.match_terms import CheckedClause
 from ensue.row_patterns.reference.backtracking import Mapped, find_match
-from ensue.row_patterns.reference.frames import with_frames
+from ensue.row_patterns.reference.frame_values import with_frames
 from ensue.row_patterns.reference.match_context import MatchContext, Partition
 from ensue.row_patterns.reference.value_order import compared
 
