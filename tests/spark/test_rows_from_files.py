@@ -22,7 +22,7 @@ RUNS = """SELECT * FROM t MATCH_RECOGNIZE (
     PARTITION BY {key} ORDER BY n MEASURES count(*) AS c, FIRST(n) AS f, sum(n) AS s PATTERN (A+))"""
 
 
-@pytest.mark.parametrize("seeds", shares(60, each=30), ids=str)
+@pytest.mark.parametrize("seeds", shares(20, each=20), ids=str)
 def test_random_clauses(spark, tmp_path, seeds):
     compared = 0
     for seed in seeds:
