@@ -131,12 +131,12 @@ class Page:
         self.path.write_text(self.text, encoding="utf-8")
 
 
-#: Pages with examples that start Spark.
-ON_SPARK = {"README.md", "docs/cli.md", "docs/production.md", "docs/spark.md"}
+#: Pages with examples that start Spark, or compile kernels of their own.
+SLOW = {"README.md", "docs/automata.md", "docs/cli.md", "docs/production.md", "docs/spark.md"}
 
 
 @pytest.mark.parametrize(
-    "path", [pytest.param(p, id=named(p), marks=pytest.mark.slow if named(p) in ON_SPARK else ()) for p in PAGES]
+    "path", [pytest.param(p, id=named(p), marks=pytest.mark.slow if named(p) in SLOW else ()) for p in PAGES]
 )
 def test_blocks(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -90,6 +90,7 @@ def test_preparing_uses_every_kernel():
     assert done.stderr == ""
 
 
+@pytest.mark.slow
 def test_the_command_says_what_it_does():
     done = run_here("prepare")
     assert done.code == 0

@@ -6,7 +6,7 @@ from random import Random
 
 import pyarrow as pa
 import pytest
-from amounts import most, shares
+from amounts import amount, most, shares
 from engines import found_events, plan_of, run_at_once, run_in_pieces, run_plan
 from overlapping_parts import random_part
 from strategies import Event, events_table, random_selecting_query, random_stream
@@ -100,7 +100,7 @@ def stream_of(rng: Random, count: int, events: int) -> pa.Table:
 
 @pytest.mark.parametrize("selector", ["NEXT", "LAST"])
 def test_pairs_in_any_order_are_as_the_reference_finds_them(selector):
-    for seed in range(8):
+    for seed in range(amount(8)):
         table = stream_of(Random(seed), 3, 14)
         for pattern in (f"{selector}({pairs(3)})", f"{selector}({pairs(3)}) ; A0"):
             by_engine = ensue.match(table, f"SELECT * FROM S WHERE {pattern}", unit="s", engine="automaton")

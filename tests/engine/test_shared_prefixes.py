@@ -136,3 +136,19 @@ def test_options_for_streams_are_refused():
         several([{"time": 1, "type": "A"}], {"a": query}, queries=[])
     with pytest.raises(ensue.QueryError, match="AGGREGATE"):
         several([{"time": 1, "type": "A"}], {"a": ensue.query("AGGREGATE count(*) AS n FROM S WHERE A WITHIN 5 s")})
+
+
+def test_texts_stand_for_queries():
+    events = table(Random(5), 40)
+    text = "SELECT * FROM S WHERE A ; B WITHIN 5 s"
+    assert rows(ensue.run(events, {"a": text}, unit="s")["a"]) == rows(ensue.query(text).run(events, unit="s"))
+    changes = ensue.live({"a": text}, unit="s").push(events)
+    assert len(changes["a"]) == len(ensue.query(text).run(events, unit="s"))
+
+
+@pytest.mark.parametrize("asked", [["SELECT * FROM S WHERE A"], {"a": 42}, {"a": None}])
+def test_what_is_no_query_by_name_is_refused(asked):
+    several: Any = ensue.run
+    for call in (lambda: several([{"time": 1, "type": "A"}], asked), lambda: ensue.live(asked)):
+        with pytest.raises(TypeError, match=r"by their names|behind each name"):
+            call()

@@ -160,5 +160,5 @@ def test_what_is_refused(spark: SparkSession, tmp_path: Path) -> None:
         ensue.run(stream, {"a": PAIRS}, keys="v")
     with pytest.raises(EngineError, match="there is no query named 'pair': did you mean 'pairs'"):
         ensue.rows(ensue.run(finite, {"pairs": PAIRS}), "pair")
-    with pytest.raises(DataError, match="run takes a Spark DataFrame"):
-        ensue.run(table_of(event(1, "A")), {"pairs": PAIRS})
+    with pytest.raises(TypeError, match="queries: for Spark streams only"):
+        ensue.run(table_of(event(1, "A")), {"pairs": PAIRS}, queries=control)

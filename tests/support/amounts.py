@@ -1,6 +1,6 @@
 """How many random cases the tests try, and from which seed. No other file reads these settings.
 
-ENSUE_PROFILE   `quick` tries a tenth of the cases; `full`, which `make test` uses, tries all of them
+ENSUE_PROFILE   `usual`, as `make test` has it, tries half of the cases, `quick` a tenth, and `full` all of them
 ENSUE_COUNT     this many cases in every random test, whatever the profile is
 ENSUE_SEED      the first seed: the same number gives the same cases again, another number gives others
 
@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import os
 
-PROFILES = ("quick", "full")
-PROFILE = os.environ.get("ENSUE_PROFILE", "full")
+#: One in so many cases is tried.
+PROFILES = {"quick": 10, "usual": 2, "full": 1}
+PROFILE = os.environ.get("ENSUE_PROFILE", "usual")
 if PROFILE not in PROFILES:
     raise ValueError(f"ENSUE_PROFILE is {PROFILE!r}, which is not one of {', '.join(PROFILES)}")
 SEED = int(os.environ.get("ENSUE_SEED", "0"))
@@ -23,7 +24,7 @@ def amount(full: int) -> int:
     """How many cases a random test tries now, if it tries `full` cases in a full run."""
     if COUNT:
         return COUNT
-    return full if PROFILE == "full" else max(1, full // 10)
+    return max(1, full // PROFILES[PROFILE])
 
 
 def shares(full: int, *, each: int, first: int = 0) -> list[range]:
@@ -40,5 +41,5 @@ def most(seeds: range, share: float) -> float:
 
 def told() -> str:
     """The settings in one line."""
-    cases = f"{COUNT:,} in each test" if COUNT else {"quick": "a tenth in each test", "full": "all"}[PROFILE]
+    cases = f"{COUNT:,} in each test" if COUNT else f"one in {PROFILES[PROFILE]}"
     return f"random cases: {cases}, from seed {SEED} on (ENSUE_PROFILE={PROFILE} ENSUE_COUNT ENSUE_SEED change it)"

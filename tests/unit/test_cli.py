@@ -125,6 +125,7 @@ def test_run_shows_a_table(folder):
     assert shown.decode() == repr(ensue.match(TABLE, TEXT)) + "\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "input"),
     [

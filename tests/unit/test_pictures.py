@@ -207,7 +207,7 @@ PAGES = {
 
 
 @pytest.mark.parametrize("name", PAGES)
-@pytest.mark.parametrize("width", [1000, 360])
+@pytest.mark.parametrize("width", [pytest.param(1000, marks=pytest.mark.slow), 360])
 def test_in_a_browser(name, width):
     page = str(PAGES[name]())
     assert "http://www.w3.org/2000/svg" not in page.replace('xmlns="http://www.w3.org/2000/svg"', "")

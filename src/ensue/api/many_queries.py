@@ -13,9 +13,10 @@ from ensue.api.call_options import (
     SeveralOptions,
     SparkFrame,
     check_known,
+    kind_of,
     live_options,
 )
-from ensue.api.one_query import Query
+from ensue.api.one_query import Query, query
 from ensue.data.sources import is_spark
 from ensue.logic.aggregation import refuse_aggregation
 from ensue.results.matches import Matches
@@ -26,14 +27,14 @@ if TYPE_CHECKING:
     from ensue.corrections.live_queries import LiveQueries
 
 
-def live(queries: Mapping[str, Query], **options: Unpack[LiveArguments]) -> LiveQueries:
+def live(queries: Mapping[str, Query | str], **options: Unpack[LiveArguments]) -> LiveQueries:
     """Several queries over one stream of events that are pushed as they come: see `Query.live`.
 
     Each step returns the changes of each query, by its name. Queries can be added and removed in between.
     """
     from ensue.corrections.live_queries import LiveQueries  # numba is loaded where it is used
 
-    made = LiveQueries(queries, live_options(options))
+    made = LiveQueries(_by_name(queries), live_options(options))
     if (state := options.get("state")) is not None:
         made.load(state)
     return made
@@ -42,7 +43,7 @@ def live(queries: Mapping[str, Query], **options: Unpack[LiveArguments]) -> Live
 @overload
 def run(
     events: SparkFrame | Mapping[str, SparkFrame],
-    asked: Mapping[str, Query],
+    asked: Mapping[str, Query | str],
     *,
     queries: SparkFrame | None = None,
     keys: str | Sequence[str] | None = None,
@@ -51,12 +52,12 @@ def run(
 
 
 @overload
-def run(events: Any, asked: Mapping[str, Query], **options: Unpack[Options]) -> dict[str, Matches]: ...
+def run(events: Any, asked: Mapping[str, Query | str], **options: Unpack[Options]) -> dict[str, Matches]: ...
 
 
 def run(
     events: Any,
-    asked: Mapping[str, Query],
+    asked: Mapping[str, Query | str],
     *,
     queries: SparkFrame | None = None,
     keys: str | Sequence[str] | None = None,
@@ -64,13 +65,14 @@ def run(
 ) -> DataFrame | dict[str, Matches]:
     """Several queries over the same events, `asked` by their names: these are read once for all of them.
 
+    Each is a query, or its text.
+
     Events in memory or in files give the matches of each query, by its name, with the options of `Query.run`. Steps
     that queries with equal windows and keys begin with, under the same names, are evaluated once.
 
-    >>> from ensue import query
     >>> events = [{"time": k, "type": t} for k, t in enumerate("ABC")]
     >>> texts = {f"then_{t}": f"SELECT A.time FROM S WHERE A ; {t} WITHIN 5 s" for t in "BC"}
-    >>> found = run(events, {name: query(text) for name, text in texts.items()}, unit="s")
+    >>> found = run(events, texts, unit="s")
     >>> {name: matches.to_arrow().column("A_time").to_pylist() for name, matches in found.items()}
     {'then_B': [0], 'then_C': [0]}
 
@@ -84,14 +86,24 @@ def run(
     which events are shared out, and all queries partitioned; by default, the keys that those in `asked` share.
     """
     check_known(options, "run", SeveralOptions, Options)
+    given = _by_name(asked)
     if not is_spark(events):
-        return _over_table(events, asked, {"queries": queries, "keys": keys}, options)
+        return _over_table(events, given, {"queries": queries, "keys": keys}, options)
     from ensue.spark.several_queries import ComeAndGo, run_several
 
     how = Call.of(options).on_spark()
     del how["closed"]
     coming: Any = ComeAndGo(queries, (keys,) if isinstance(keys, str) else keys and tuple(keys))  # type: ignore[arg-type]
-    return run_several(asked, events, coming=coming, **how)
+    return run_several(given, events, coming=coming, **how)
+
+
+def _by_name(asked: Mapping[str, Query | str]) -> dict[str, Query]:
+    if not isinstance(asked, Mapping):
+        raise TypeError(f"several queries are given by their names, as {{'name': query}}, not as {kind_of(asked)}")
+    for given in asked.values():
+        if not isinstance(given, Query | str):
+            raise TypeError(f"a query, or its text, is to stand behind each name, not {kind_of(given)}")
+    return {name: query(given) if isinstance(given, str) else given for name, given in asked.items()}
 
 
 def _over_table(
@@ -102,10 +114,10 @@ def _over_table(
         raise TypeError(f"{', '.join(wrong)}: for Spark streams only; ensue.live is for events in memory")
     call = Call.of(options)
     how = call.over_table(events)
-    for query in asked.values():
+    for one in asked.values():
         hint = "run that query by itself"
-        refuse_aggregation(query.ast, query.text, "each of several queries tells its matches", hint)
-    texts = {name: (query.ast, query.text) for name, query in asked.items()}
+        refuse_aggregation(one.ast, one.text, "each of several queries tells its matches", hint)
+    texts = {name: (one.ast, one.text) for name, one in asked.items()}
     return pipeline.run_together(texts, events, how, reading=call.reading)
 
 

@@ -21,7 +21,7 @@ from ensue.columns.conversions import plain
 from ensue.columns.function_table import COLUMN_FUNCTIONS
 from ensue.columns.like import like
 from ensue.columns.own_calls import of_columns
-from ensue.columns.raw_arrays import Mask, Value, array_of, as_array, length_of, missing, nulls, raw, truth
+from ensue.columns.raw_arrays import Mask, Value, array_of, as_array, in_rows, length_of, missing, nulls, raw, truth
 from ensue.columns.time_functions import at_time_zone
 from ensue.data.events import numbers
 from ensue.data.schema import timestamp_literal
@@ -60,7 +60,7 @@ def holds(e: ast.Expression, columns: Columns, length: int) -> Mask:
 def evaluated(e: ast.Expression, columns: Columns, length: int) -> pa.Array:
     """The expression's value at each row."""
     found = _Evaluation(columns).value(e)
-    return pa.repeat(found, length) if isinstance(found, pa.Scalar) else found
+    return in_rows(found, length)
 
 
 def named_by_text(e: ast.Expression) -> ast.Expression:
@@ -159,7 +159,7 @@ class _Evaluation:
             for condition, result in zip(branches[-2::-2], branches[:0:-2], strict=True):
                 test = compare("=", values[0], condition) if operand else _boolean(condition)
                 rows = length_of(*values)
-                found = either(pa.repeat(test, rows) if isinstance(test, pa.Scalar) else test, result, found)
+                found = either(in_rows(test, rows), result, found)
             return found
 
         return self._applied(compute, *operand, *e.parts, otherwise)

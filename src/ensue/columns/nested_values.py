@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from ensue.columns.comparing import compare
 from ensue.columns.conversions import plain
-from ensue.columns.raw_arrays import Mask, Value, array_of, as_array, length_of, missing, raw, truth
+from ensue.columns.raw_arrays import Mask, Value, array_of, as_array, in_rows, length_of, missing, raw, truth
 from ensue.data.events import integers
 from ensue.data.schema import is_list
 
@@ -28,7 +28,7 @@ def field(structs: Value, name: str) -> pa.Array:
 def element(of: Value, index: Value) -> pa.Array:
     """The element of each list, or the value of a key of each map; NULL where there is none."""
     rows = length_of(of, index)
-    array = pa.repeat(of, rows) if isinstance(of, pa.Scalar) else of
+    array = in_rows(of, rows)
     if pa.types.is_null(array.type):
         return array
     if pa.types.is_map(array.type):
@@ -70,7 +70,7 @@ def length(lists: pa.Array) -> pa.Array:
 def contains(lists: Value, wanted: Value) -> pa.Array:
     """Whether an element of each list equals the value; if none does and one is NULL, that is not known."""
     rows = length_of(lists, wanted)
-    array = _with_offsets(pa.repeat(lists, rows) if isinstance(lists, pa.Scalar) else lists)
+    array = _with_offsets(in_rows(lists, rows))
     lengths = _lengths(array)
     row = np.repeat(np.arange(len(array)), lengths)
     entry = _entries(_bounds(array)[0], lengths)

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from ensue.columns.conversions import as_type, plain
-from ensue.columns.raw_arrays import Integers, Value, length_of, missing
+from ensue.columns.raw_arrays import Integers, Value, in_rows, length_of, missing
 from ensue.logic.own_aggregates import OwnAggregate
 from ensue.logic.own_functions import OwnFunction
 
@@ -18,7 +18,7 @@ def of_columns(function: OwnFunction, *values: Value) -> pa.Array:
     """The function of each row. Rows with a NULL are not shown to it, unless it takes them."""
     rows = length_of(*values)
     wanted = [t.arrow for t in function.takes]
-    given = [pa.repeat(v, rows) if isinstance(v, pa.Scalar) else v for v in values]
+    given = [in_rows(v, rows) for v in values]
     columns = [as_type(c, t) for c, t in zip(given, wanted, strict=True)]
     null = None if function.takes_nulls else missing(*columns)
     if null is not None:

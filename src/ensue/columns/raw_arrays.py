@@ -38,6 +38,13 @@ def as_array(value: Value) -> pa.Array:
     return pa.repeat(value, 1) if isinstance(value, pa.Scalar) else value
 
 
+def in_rows(value: Value, rows: int) -> pa.Array:
+    """A column as it is, and a single value once in each row, also in no row, where Arrow repeats no list."""
+    if not isinstance(value, pa.Scalar):
+        return value
+    return pa.repeat(value, rows) if rows else pa.array([], value.type)
+
+
 def raw(value: Value) -> Numbers:
     """The numbers of a column, times as whole ticks; where it is NULL stands any number."""
     array = as_array(value)

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from ensue.columns import text_search
 from ensue.columns.character_arrays import Texts, over_characters
 from ensue.columns.conversions import as_texts
-from ensue.columns.raw_arrays import Integers, Mask, Value, array_of, as_array, length_of, missing, raw, truth
+from ensue.columns.raw_arrays import Integers, Mask, Value, array_of, as_array, in_rows, length_of, missing, raw, truth
 
 _FARTHEST = 2**63 - 1
 
@@ -32,7 +32,7 @@ def replace(text: Value, old: Value, new: Value) -> pa.Array:
     if isinstance(old, pa.Scalar) and isinstance(new, pa.Scalar):
         return pc.replace_substring(text, pattern=old.as_py(), replacement=new.as_py()) if old.as_py() else text
     rows = length_of(text, old, new)
-    texts = pa.repeat(text, rows) if isinstance(text, pa.Scalar) else text
+    texts = in_rows(text, rows)
     null = missing(text, old, new)
     null = np.broadcast_to(False if null is None else null, rows)
     # Most rows stay as they are, and are copied as they are.

@@ -47,6 +47,7 @@ def test_lists_in_every_form(form):
     assert checked("contains(l, 5)", columns) == [False, None, False, True, False, False, True, None]
     assert checked("contains(l, n)", columns) == [True, None, False, None, False, False, False, None]
     assert checked("l[NULL]", columns) == [None] * 8
+    assert checked("split('a b', ' ')[n]", columns) == ["a", "b", "b", "a", None, None, None, None]
 
 
 def test_lists_of_one_size():
