@@ -132,7 +132,7 @@ class Page:
 
 
 #: Pages with examples that start Spark, or compile kernels of their own.
-SLOW = {"README.md", "docs/automata.md", "docs/cli.md", "docs/production.md", "docs/spark.md"}
+SLOW = {"README.md", *(f"docs/{page}.md" for page in ("automata", "cli", "match-recognize", "production", "spark"))}
 
 
 @pytest.mark.parametrize(

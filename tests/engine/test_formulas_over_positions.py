@@ -129,6 +129,7 @@ def test_a_formula_that_grows_too_large_is_refused(engine):
     assert len(query.run([{"time": 1, "type": "A", "v": 1}], unit="s", engine="reference")) == 1
 
 
+@pytest.mark.slow
 def test_the_reference_does_not_try_millions_of_sets():
     events = [{"time": k, "type": "A"} for k in range(30)]
     query = ensue.query("SELECT * FROM S WINDOW w AS (b TO e WHERE EXISTS SET X (b IN X AND NOT e IN X))")

@@ -233,6 +233,7 @@ def fails(event: Any, register: Any) -> bool:
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("function", "said"),
     [

@@ -38,6 +38,7 @@ def wide(rows: int, width: int) -> pa.RecordBatch:
     return pa.record_batch({TIME: times, "s": texts, HASH: pa.array(n % 7, pa.int32())})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rows", "width", "fewest"), [(30_000, 9_000, 8), (200, 1_000_000, 6), (40_000, 5, 1)])
 def test_what_crosses_is_cut_by_bytes(rows, width, fewest):
     """The JVM writes up to 10,000 rows into one batch, so it takes the most for 10,000 rows that follow one another."""

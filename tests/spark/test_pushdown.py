@@ -169,6 +169,7 @@ def holds(predicate, event, schema) -> bool:
     return bool(len(reference.evaluate(check(query, print_query(query), stream.schema), stream)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", [0, 400])
 def test_pruned_events_change_no_match(first):
     """Random queries: events at which no guard of `relevant` holds are left out, and the matches stay as they were."""

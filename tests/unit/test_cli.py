@@ -350,6 +350,7 @@ def test_spark_is_not_started_for_events_that_it_cannot_read(folder, input, mess
 # ---------------------------------------------------------------- progress
 
 
+@pytest.mark.slow
 def test_a_bar_while_standard_input_is_awaited(folder):
     """On a terminal, and gone when the events are there."""
     ours, theirs = pty.openpty()

@@ -121,6 +121,7 @@ def on_a_terminal(*arguments, **environment):
             text += part
 
 
+@pytest.mark.slow
 def test_colours_only_on_a_terminal(folder):
     asked = ("run", "q.sql", "-i", "events.csv")
     coloured, plain = on_a_terminal(*asked), on_a_terminal(*asked, NO_COLOR="1")
@@ -138,6 +139,7 @@ def test_lines_come_whole():
     assert list(whole_lines(iter([b"a\nb", b"c", None, b"\n", b"\n\n"]))) == [b"a\n", None, b"bc\n", b"\n\n"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", ["jsonl", "csv"])
 def test_follow_standard_input(folder, format):
     done = run_in_a_process("run", "q.sql", "-i", "-", "--follow", "--format", format, input=CSV.encode())
@@ -196,6 +198,7 @@ def test_ctrl_c_that_got_lost_in_a_callback(folder, monkeypatch):
     assert json.loads(shown)["y_v"] == 8
 
 
+@pytest.mark.slow
 def test_follow_a_file_that_is_cut(folder):
     with started("run", "q.sql", "-i", "events.csv", "-f") as process:
         process.stdout.readline()
@@ -317,6 +320,7 @@ def test_ctrl_c_at_any_moment(folder, wait):
     assert not Path("found.parquet.part").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [["--help"], ["explain", "q.sql"], ["run", "q.sql", "-i", "long.csv", "-o", "-"]])
 def test_a_closed_pipe(folder, arguments):
     Path("long.csv").write_text("time,type,v\n" + "".join(f"{k},{'AB'[k % 2]},{k}\n" for k in range(600)))
@@ -358,6 +362,7 @@ for name in sys.argv[2:]:
 """
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full_soon(folder):
     """One line that names the file, and neither half of it nor an older one lost."""
     Path("long.csv").write_text("time,type,v\n" + "".join(f"{k},{'AB'[k % 2]},{k}\n" for k in range(400)))
@@ -395,6 +400,7 @@ def test_an_output_that_is_no_plain_file(folder):
     assert (code, told) == (1, "error: cannot write folder.csv: Is a directory\n")
 
 
+@pytest.mark.slow
 def test_standard_streams_that_are_closed(folder):
     shell = f'"{sys.executable}" -m ensue.cli run q.sql'
     for said, code, told in (

@@ -225,6 +225,7 @@ def helper(v, names=frozenset(("a", "b", "c"))):
     return v in names or v in {"d", "e", "f"}
 
 
+@pytest.mark.slow
 def test_a_digest_is_the_same_in_every_process():
     made = "functools.partial(helper, names=('a', 1)), [1, pc.add], numba"
     text = f"from test_own_functions import *; print(digest_of({made}))"
