@@ -119,4 +119,6 @@ def _duckdb(path: Path) -> int:
         WHERE a.type = 'A' AND b.type = 'B' AND c.type = 'C' AND a.key = b.key AND b.key = c.key
           AND a.time < b.time AND b.time < c.time AND c.time - a.time <= {WINDOW}
     """
-    return len(duckdb.sql(join).to_arrow_table())
+    found = duckdb.sql(join)
+    assert found is not None
+    return len(found.to_arrow_table())
