@@ -120,5 +120,5 @@ def _duckdb(path: Path) -> int:
           AND a.time < b.time AND b.time < c.time AND c.time - a.time <= {WINDOW}
     """
     found = duckdb.sql(join)
-    assert found is not None
+    assert found is not None, "a query gives rows"
     return len(found.to_arrow_table())

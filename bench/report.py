@@ -5,19 +5,22 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).parent / "results"
 
 
-def section(title: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Prints the rows under their title and returns them."""
+def section(title: str, rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Prints the rows under their title, each when it is there, and returns them."""
     print(f"\n{title}")
+    kept = []
     for row in rows:
+        kept.append(row)
         rest = "   ".join(f"{k.replace('_', ' ')} {_shown(v)}" for k, v in row.items() if k != "name" and v is not None)
         print(f"  {row['name']:<45}{rest}", flush=True)
-    return rows
+    return kept
 
 
 def _shown(value: Any) -> str:

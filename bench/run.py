@@ -34,7 +34,7 @@ def main() -> None:
     results["window"] = section("longer windows, no output", scaling.windows(events))
     results["stream"] = section("longer streams", scaling.streams(events, (1, 2) if small else (1, 10, 50)))
     results["enumeration"] = section("enumeration", scaling.enumeration(small))
-    results["NEXT of pairs"] = section("NEXT of pairs in any order", growth.all_pairs(events // 10))
+    results |= (grown := growth.lines(events))
     results["aggregate filters"] = section("filters on aggregates, one core", growth.aggregate_filters(events))
     results["correlation"] = section("correlation, one core", remembered.correlation(events))
     results["between events"] = section("conditions between events, one core", between_events.between_events(events))
@@ -57,6 +57,8 @@ def main() -> None:
     }
     if not small:
         keep("engine.json", results)
+    failed = [told for rows in grown.values() for told in growth.failures(rows)]
+    sys.exit("\n".join(["these lines do not grow as claimed:", *failed]) if failed else 0)
 
 
 if __name__ == "__main__":

@@ -165,7 +165,7 @@ def _candidates(plan: Plan) -> str:
 
 def _time(plan: Plan, slow: list[str]) -> str:
     """The time that an event takes."""
-    if not plan.automaton.registers or plan.on_one_clock:
+    if not plan.automaton.registers or (plan.on_one_clock and not plan.in_trees):
         return "constant time per event"
     if not slow:
         return "time per event logarithmic in the open partial matches"

@@ -33,6 +33,7 @@ def timing_lines(choice: Choice, slow: list[str]) -> list[str]:
 
 _UPPER = "lists by the clock: one clock with only upper bounds, so constant time per event"
 _LOWER = "queues by the clock: one clock with only lower bounds, so constant time per event on average"
+_LOWER_TREES = "trees by the clock: one clock with only lower bounds, so logarithmic time per event"
 _FAST = "ordered trees: the partial matches that pass a check are adjacent"
 _SLOW = "ordered trees: some events handle partial matches one by one: these keep other values or must pass two bounds"
 _OUTSIDE = "the query also compares values, which the classes of timed queries exclude"
@@ -40,7 +41,9 @@ _OUTSIDE = "the query also compares values, which the classes of timed queries e
 
 def _evaluator(plan: Plan, timing: Timing, slow: list[str]) -> str:
     if plan.on_one_clock:
-        return _LOWER if has_lower_bounds(plan.automaton) else _UPPER
+        if not has_lower_bounds(plan.automaton):
+            return _UPPER
+        return _LOWER_TREES if plan.in_trees else _LOWER
     if timing.monotonic is None or slow:
         return _SLOW if slow else _FAST
     return f"{_FAST}; not in constant time, because {_why_not(plan, timing)}"
@@ -52,7 +55,7 @@ def _why_not(plan: Plan, timing: Timing) -> str:
         return "the window also counts events"
     if plan.chooses is not None:
         return f"{plan.chooses} compares matches"
-    return "the automaton is too large" if timing.upper else "runs that wait for a lower bound do not wait in line"
+    return "the automaton is too large" if timing.upper else "an event that is not marked asks for the clock"
 
 
 def _class(timing: Timing) -> str:

@@ -1,8 +1,8 @@
 """The evaluator of queries with one clock and bounds on one side: constant time an event, output-linear delay.
 
 It is driven by the same tables as `evaluate.advance` and stops for the same reasons. Its partial matches are the lists
-of `clock_lists.py` for upper bounds, the queues of `waiting_lists.py` for lower ones. Windows need nothing of their own
-here: they are checks of the clock.
+of `clock_lists.py` for upper bounds; for lower ones the queues of `waiting_lists.py`, or the trees of
+`waiting_trees.py`, which take logarithmic time. Windows need nothing of their own here: they are checks of the clock.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from ensue.kernels.stepping import (
     settle,
 )
 from ensue.kernels.waiting_lists import queued, ripe
+from ensue.kernels.waiting_trees import bound_of, pile_of, united
 
 
 @evaluator
@@ -63,7 +64,7 @@ def advance(tables: Tables, batch: Batch, rules: Rules, state: State, steps: Clo
         if not consumed(rules, state, event.partition):
             fresh = used[USED]
             _extend(tables, steps, state, batch, event)
-            if steps.lower:
+            if steps.queues:
                 _queue(tables, steps, state, event, fresh)
             settle(tables, state, event)
         progress[REPORTED] = 0
@@ -87,8 +88,10 @@ def _extend(tables: Tables, steps: ClockSteps, state: State, batch: Batch, event
         added = _moved(tables, steps, state, batch, event, m)
         if added == NOTHING:
             continue
-        if steps.lower and steps.moves[at(m), WAITS] != 0 and added >= fresh:
+        if steps.queues and steps.moves[at(m), WAITS] != 0 and added >= fresh:
             arena.node[at(added), REST] = before
+        elif steps.trees:
+            added = united(arena, before, added)
         elif before != NOTHING:
             added = join(arena, before, added, fresh)
         scratch[at(slot)] = added
@@ -102,25 +105,27 @@ def _moved(tables: Tables, steps: ClockSteps, state: State, batch: Batch, event:
     resets = steps.moves[at(m), RESETS] != 0
     marked = (event.position << MARK_BITS) | mark
     added: int
+    now = -batch.times[at(row)] if steps.trees else batch.times[at(row)]
     if source < 0:
-        added = new_start(arena, marked, batch.times[at(row)] if resets else STOPPED)
-        return added
+        added = new_start(arena, marked, now if resets else STOPPED)
+        return pile_of(arena, added) if steps.trees else added
     added = state.partitions.slots[at(event.partition), at(source)]
-    if steps.lower:
+    if steps.queues:
         if added != NOTHING and check >= 0:
             added = ripe(arena, added, batch.columns.greatest[at(check), at(row)])
         if added != NOTHING and mark != 0:
-            stamp = batch.times[at(row)] if resets else STOPPED
-            added = new_cell(arena, added, marked, NO_CHECK, False, stamp)
+            added = new_cell(arena, added, marked, NO_CHECK, False, now if resets else STOPPED)
         return added
-    bound = batch.columns.least[at(check), at(row)] if check >= 0 else NO_CHECK
+    bound = NO_CHECK
+    if check >= 0:
+        bound = bound_of(batch.columns, check, row) if steps.trees else batch.columns.least[at(check), at(row)]
     if added == NOTHING or arena.node[at(added), STAMP] < bound:
         return NOTHING
     if mark != 0:
-        stamp = batch.times[at(row)] if resets else arena.node[at(added), STAMP]
-        added = new_cell(arena, added, marked, bound, resets, stamp)
-    elif resets or check >= 0:
-        added = passed(arena, added, bound, resets, batch.times[at(row)])
+        added = new_cell(arena, added, marked, bound, resets, now if resets else arena.node[at(added), STAMP])
+        return pile_of(arena, added) if steps.trees else added
+    if resets or check >= 0:  # never of a tree
+        added = passed(arena, added, bound, resets, now)
     return added
 
 

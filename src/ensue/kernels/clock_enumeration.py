@@ -1,4 +1,4 @@
-"""Writes the matches of an end of a query with one clock, read off the lists of `clock_lists.py`."""
+"""Writes the matches of an end of a query with one clock, read off the lists and trees that hold its runs."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from ensue.kernels.stepping import (
     list_of,
 )
 from ensue.kernels.waiting_lists import ripe
+from ensue.kernels.waiting_trees import bound_of
 
 
 class ClockStack(NamedTuple):
@@ -41,8 +42,8 @@ class ClockStack(NamedTuple):
 def write_clock_matches(state: State, steps: ClockSteps, end: End, columns: Columns, row: int, limit: int) -> int:
     """Writes every complex event that ends here; resumes an enumeration that was cut short.
 
-    Every node that is visited holds a run whose clock was reset at `low` or later, so no step is in vain. Where there
-    is no room, what was to be visited next is put back on the stack.
+    Every node that is visited holds a run whose clock was reset at `low` or later, so no step is in vain; of a tree, at
+    most as many are as it is high. Where there is no room, what was to be visited next is put back on the stack.
     """
     arena, stack, output, progress = state.arena, state.stack, state.output, state.progress
     nodes = arena.node
@@ -86,9 +87,9 @@ def write_clock_matches(state: State, steps: ClockSteps, end: End, columns: Colu
                 stacked = 0
         elif child < NOTHING:
             child, low = reset_in(child), arena.second[at(node)]
-        elif not steps.lower:
+        elif not steps.queues:
             low = max(low, arena.second[at(node)])
-        node = child
+        node = _reaching(arena, child, low)  # of a list it always is; of a tree one side may be
     progress[REPORTING], progress[STACKED] = report - end.first, stacked
     progress[MATCHES], progress[POSITIONS], progress[REPORTED] = written.matches, written.positions, written.of_end
     return status
@@ -98,15 +99,18 @@ def write_clock_matches(state: State, steps: ClockSteps, end: End, columns: Colu
 def _asked(steps: ClockSteps, columns: Columns, report: int, row: int) -> int:
     """The earliest reset that the report asks for."""
     check = steps.reports[at(report), CHECK]
-    return columns.least[at(check), at(row)] if check >= 0 and not steps.lower else NO_CHECK
+    if check < 0 or steps.queues:
+        return NO_CHECK
+    least: int = bound_of(columns, check, row) if steps.trees else columns.least[at(check), at(row)]
+    return least
 
 
 @inlined
 def _root(arena: Arena, steps: ClockSteps, end: End, columns: Columns, report: int, row: int) -> int:
-    """The list whose runs the report asks for, as far as lower bounds tell; NOTHING where it has none."""
+    """The list whose runs the report asks for, as far as its queue tells; NOTHING where it has none."""
     node: int = list_of(end, report)
     check = steps.reports[at(report), CHECK]
-    if steps.lower and check >= 0 and node != NOTHING:
+    if steps.queues and check >= 0 and node != NOTHING:
         node = ripe(arena, node, columns.greatest[at(check), at(row)])
     return node
 

@@ -48,7 +48,7 @@ class ClockEvaluator(Evaluator):
             self.partitions.slots[self.partitions.epoch != self.progress[stepping.EPOCH]] = NOTHING
         slots, arena = self.partitions.slots, self.arena
         place = np.full(arena.used[USED], NOTHING, dtype=np.int64)
-        if self._clock.steps.lower:
+        if self._clock.steps.queues:
             waiting_lists.collect(arena, slots, place)
             return
         asked = np.full(arena.used[USED], STOPPED, dtype=np.int64)

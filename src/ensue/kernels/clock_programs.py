@@ -9,6 +9,7 @@ from ensue.automata.determinize import Program, Subset
 from ensue.automata.liveness import register_liveness
 from ensue.automata.model import Automaton
 from ensue.automata.registers import Actions, conditions_of, writes_of
+from ensue.automata.timing.in_line import wait_in_line
 from ensue.automata.timing.one_clock import has_lower_bounds
 from ensue.kernels.growing import GrowingTable
 
@@ -22,7 +23,8 @@ class ClockSteps(NamedTuple):
 
     moves: Any  # int32[moves, 3]
     reports: Any  # int32[reports, 1]
-    lower: bool  # whether what is asked for are lower bounds
+    queues: bool  # whether lower bounds are asked for, and runs wait in line for them
+    trees: bool  # whether lower bounds are asked for, and runs do not wait in line
 
 
 class ClockPrograms:
@@ -31,7 +33,9 @@ class ClockPrograms:
     def __init__(self, automaton: Automaton, actions: Sequence[Actions]) -> None:
         live = register_liveness(automaton).live
         self._waiting = {state for state, registers in live.items() if registers}
-        self._lower = has_lower_bounds(automaton)
+        lower = has_lower_bounds(automaton)
+        self._queues = lower and wait_in_line(automaton)
+        self._trees = lower and not self._queues
         checks = list(dict.fromkeys(c for a in actions for c in conditions_of(a)))
         self._check = [next((checks.index(c) for c in conditions_of(a)), -1) for a in actions]
         self._resets = [bool(writes_of(a)) for a in actions]
@@ -42,7 +46,7 @@ class ClockPrograms:
 
     @property
     def steps(self) -> ClockSteps:
-        return ClockSteps(self._moves.view(), self._reports.view(), self._lower)
+        return ClockSteps(self._moves.view(), self._reports.view(), self._queues, self._trees)
 
     def add(self, program: Program, before: tuple[Subset, ...]) -> None:
         """Adds what a program asks of the clock."""

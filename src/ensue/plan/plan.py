@@ -24,6 +24,8 @@ from ensue.automata.predicates import (
     rankings_of,
 )
 from ensue.automata.registers import NO_ACTIONS, Actions, Check, Holds, Narrowed, Store, formulas_of
+from ensue.automata.timing.in_line import wait_in_line
+from ensue.automata.timing.one_clock import has_lower_bounds
 from ensue.data.schema import Kind
 from ensue.language import ast
 from ensue.logic.aggregate_bounds import MOST_BOUNDS, Bound, bounds_of
@@ -61,6 +63,11 @@ class Plan(AutomatonSpec):
     def on_one_clock(self) -> bool:
         """Whether the lists of `kernels/clock_lists.py` evaluate it: constant time an event, windows included."""
         return self.as_built is not None
+
+    @property
+    def in_trees(self) -> bool:
+        """Whether that one clock has lower bounds, and runs do not wait in line for them: logarithmic time an event."""
+        return self.on_one_clock and has_lower_bounds(self.automaton) and not wait_in_line(self.automaton)
 
     @property
     def waits(self) -> bool:

@@ -24,6 +24,8 @@ def wait_in_line(automaton: Automaton) -> bool:
     >>> [wait_in_line(monotonic(build(parse_pattern(p)))) for p in ("A ;[> 1 s] B ; C", "A ; B ; C WITHIN [> 1 s]")]
     [True, False]
     """
+    if not only_marks_ask(automaton):
+        return False
     (clock,) = clocks_of(automaton)
     live = register_liveness(automaton).live
     checked: dict[int, set[ast.Interval]] = defaultdict(set)
@@ -34,13 +36,21 @@ def wait_in_line(automaton: Automaton) -> bool:
         checked[t.source] |= checks
         if t.target not in automaton.outgoing:
             continue
-        if t.source != 0 and not t.marks and t.actions:
-            return False  # an unmarked move makes no new cell, so it would have to merge runs of several resets
         if clock in live.get(t.target, ()) and not resets:
             if t.source == 0 or t.marks or checks:
                 return False  # runs of several resets would be in one cell
             waiting.append(t)
     return _are_not_merged(waiting) and _check_one_interval(waiting, checked)
+
+
+def only_marks_ask(automaton: Automaton) -> bool:
+    """Whether no run checks or resets the clock at an event that it does not mark, unless it ends there.
+
+    An unmarked move makes no new cell, so it would have to merge runs of several resets, or to part them.
+    """
+    return not any(
+        t.source != 0 and not t.marks and t.actions and t.target in automaton.outgoing for t in automaton.transitions
+    )
 
 
 def _are_not_merged(waiting: list[Transition]) -> bool:

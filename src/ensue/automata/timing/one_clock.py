@@ -17,7 +17,7 @@ from ensue.automata.model import Automaton, Label, Transition
 from ensue.automata.predicates import Guard, rankings_of
 from ensue.automata.registers import Since, Store
 from ensue.automata.timing.clocks import clocks_of, fewest_clocks, with_window
-from ensue.automata.timing.in_line import wait_in_line
+from ensue.automata.timing.in_line import only_marks_ask
 from ensue.automata.timing.monotonic import monotonic
 from ensue.language import ast
 
@@ -28,7 +28,7 @@ MOST_TRANSITIONS = 300
 def on_one_clock(automaton: Automaton, window: ast.Bound | None) -> Automaton | None:
     """An equivalent deterministic automaton with one clock and bounds on one side only; None if none is found.
 
-    If the bounds are lower bounds, its runs must wait in line.
+    If the bounds are lower bounds, only marked events may check or reset the clock.
 
     >>> from ensue.automata.build import build
     >>> from ensue.automata.liveness import pruned
@@ -53,7 +53,7 @@ def on_one_clock(automaton: Automaton, window: ast.Bound | None) -> Automaton | 
         return None
     if has_lower_bounds(found):
         found = _with_fewer_guards(found)
-        return found if wait_in_line(found) else None
+        return found if only_marks_ask(found) else None
     return _with_fewer_guards(_without_needless_checks(found))
 
 
