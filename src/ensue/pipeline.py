@@ -34,7 +34,7 @@ from ensue.engines.opening import Progress
 from ensue.engines.sampling import sampled
 from ensue.engines.unexpected import count_unexpected
 from ensue.engines.whole_tables import BATCH, Work, evaluate_table
-from ensue.errors import counted, did_you_mean, listed
+from ensue.errors import did_you_mean, listed
 from ensue.language import ast
 from ensue.logic.check import check
 from ensue.logic.classify import classify
@@ -181,9 +181,7 @@ def _totals(query: ast.Query, text: str, events: Any, options: RunOptions, readi
         if not len(found):
             warn_of_unknown_types(query, stream)
         parts = grouping.folded(grouping.rows(found, extended))
-        for item, count in grouping.beyond(parts).items():
-            of = counted(count, "group")
-            log.warning("%s is NULL in %s: it has more than 64 bits, and Totals.exact gives it", item, of)
+        grouping.warn_of_beyond(parts, "and Totals.exact gives it")
         own = _of_result(budget, found)
         again = _modulo(choice, extended, grouping, replace(options, progress=None))
         return Totals(

@@ -221,3 +221,14 @@ class Running(Expression):
     """`RUNNING sum(y.a)`: the aggregate over the rounds so far of an iteration, this one included."""
 
     aggregate: Call
+
+
+@dataclass(frozen=True)
+class EachRound(Expression):
+    """A condition that every round of an iteration has to satisfy, as it is judged on whole matches. No text has it.
+
+    Each of the variables marks one event in every round.
+    """
+
+    condition: Expression
+    variables: tuple[str, ...]
