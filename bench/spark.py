@@ -15,6 +15,7 @@ import pyspark
 
 from bench import flink
 from bench.report import commit, keep, section
+from bench.spark_aggregates import aggregates
 from bench.spark_batch import partitioned, row_patterns, serve, unpartitioned
 from bench.spark_data import as_csv
 from bench.spark_measure import FULL, SETTINGS, SMALL, events, window
@@ -28,14 +29,14 @@ def main() -> None:
     arguments.add_argument(
         "--only",
         default="",
-        help="sections by their letters: p(artitioned) u s f m(any queries) r(ow patterns) d(isorder)",
+        help="sections by their letters: p(artitioned) u s f m(any queries) r(ow patterns) d(isorder) a(ggregates)",
     )
     arguments.add_argument("--serve", help="inner: a session with this master, which runs what it is told to")
     given = arguments.parse_args()
     size = SMALL if given.small else FULL
     if given.serve:
         return serve(given.serve, size)
-    wanted = given.only or "pusfmrd"
+    wanted = given.only or "pusfmrda"
     results: dict[str, Any] = {
         "commit": commit(),
         "python": platform.python_version(),
@@ -45,7 +46,7 @@ def main() -> None:
     }
     if "u" in wanted:
         results["unpartitioned"] = section("unpartitioned, by time slices", unpartitioned(size))
-    if set("psmrd") & set(wanted):
+    if set("psmrda") & set(wanted):
         spark = local_session("local[2]", SETTINGS)
         try:
             if "p" in wanted:
@@ -56,6 +57,8 @@ def main() -> None:
                 results["row patterns"] = section("row patterns, V shape by key", row_patterns(spark, size))
             if "m" in wanted:
                 results["many queries"] = section("ten queries over one stream", many_queries(spark, size))
+            if "a" in wanted:
+                results["aggregates"] = section("aggregates over all matches", aggregates(spark, size))
             if "d" in wanted:
                 results["disorder"] = section(
                     "a stream that is corrected, beside one that waits", revising(spark, size)

@@ -23,8 +23,9 @@ from ensue.data.budget import Budget, shown_size
 from ensue.data.envelope import sealed
 from ensue.data.events import as_integers
 from ensue.errors import EngineError
+from ensue.plan.mode import Mode
 from ensue.spark.begun_by import BegunBy
-from ensue.spark.bucket import Bucket, Control, MicroBatch, WaitingBucket, opened, passed_by
+from ensue.spark.bucket import BEYOND, Bucket, Control, MicroBatch, WaitingBucket, opened, passed_by
 from ensue.spark.bucket_count import BucketCount
 from ensue.spark.crossing import compacted
 from ensue.spark.deferred import KEPT_COUNTS, BucketValues, Deferred
@@ -115,7 +116,8 @@ class BucketProcessor(StatefulProcessor):
     ) -> None:
         self.recipe = recipe
         self.buckets = buckets
-        self.counted = _COUNTED if disorder is None else (*_COUNTED, *disorder.counts)
+        folds = isinstance(recipe, Recipe) and recipe.mode is Mode.TOTALS
+        self.counted = (*_COUNTED, *((BEYOND,) if folds else ()), *(() if disorder is None else disorder.counts))
         self._disorder = disorder
         self._final_after = final_after
         self._behind_operator = behind_operator
