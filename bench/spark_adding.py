@@ -24,6 +24,7 @@ from bench.spark_small_batches import source, wait_for
 
 _EVENTS = 1_000  # of a micro-batch
 _WARM = 6  # micro-batches
+_PATIENCE = 120  # seconds
 _FIRST, _ADDED = (
     f"SELECT x.id, y.id FROM S WHERE {a} AS x ; {b} AS y PARTITION BY key WITHIN 1 s" for a, b in ("AB", "CD")
 )
@@ -97,12 +98,14 @@ def _seconds_to_restart(spark: SparkSession) -> float:
 
 
 def _events(spark: SparkSession) -> DataFrame:
-    # The events of a micro-batch have times within one second.
-    return source(spark, _EVENTS).withColumn("key", F.col("id") % 100)
+    # Types repeat every five events, so each key has all of them.
+    return source(spark, _EVENTS).withColumn("key", F.col("id") % 97)
 
 
 def _waited(running: StreamingQuery, told: Told, begin: float) -> float:
     while not told.found.wait(0.5):
+        if time.perf_counter() - begin > _PATIENCE:
+            raise TimeoutError("the query that was added tells no match")
         failed = running.exception()
         if failed is not None:
             raise failed
