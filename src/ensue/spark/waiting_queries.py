@@ -82,6 +82,9 @@ class RunningQueries:
     def unexpected(self) -> int:
         return sum(running.unexpected() for running in self.each.values())
 
+    def beyond(self) -> int:
+        return sum(running.beyond() for running in self.each.values())
+
     @property
     def next_due(self) -> int | None:
         return min((due for running in self.each.values() if (due := running.next_due) is not None), default=None)
