@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ensue.columns.key_columns import with_keys
 from ensue.data.budget import Budget, Large
@@ -292,7 +293,16 @@ def unknown_types(query: ast.Query, stream: EventStream) -> list[str]:
     missing = [n for n in dict.fromkeys(t.name for t in ast.find(query.pattern, ast.Type)) if n not in there]
     if not len(stream):
         return []
+    known = f"the types are {listed(there)}"
     return [
-        f"no event has the type '{name}': {did_you_mean(name, there) or f'the types are {listed(there)}'}"
+        f"no event has the type '{name}': {did_you_mean(name, there) or _column_with(name, stream) or known}"
         for name in missing
     ]
+
+
+def _column_with(value: str, stream: EventStream) -> str | None:
+    """Which column of texts has this value: maybe the types are there."""
+    for field, column in zip(stream.table.schema, stream.table.columns, strict=True):
+        if pa.types.is_string(field.type) and pc.index(column, value).as_py() >= 0:
+            return f"the column '{field.name}' has this value, is it the one of the types?"
+    return None
