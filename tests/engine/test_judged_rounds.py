@@ -49,13 +49,33 @@ SHAPES = [
     "(ANY AS x ; B? ; (ANY AS y FILTER {c}) WITHIN 4 EVENTS){many}",
     "(ANY AS y ALL A AS x FILTER {c}){many}",
 ]
+#: What must not be there in a round.
+ABSENT = [
+    "B AS b FILTER b.v > y.v",
+    "ANY AS b FILTER b.v = y.v + 1 OR b.k LIKE y.k",
+    "(B OR D) AS b FILTER b.v >= x.v AND b.v < y.v",
+    "B AS b FILTER b.k < y.k AND b.v > 0",
+    "ANY AS b FILTER b.v + y.v > 2",
+]
+WITHOUT = [
+    "(A AS x ; NOT ({n}) ; ANY AS y){many}",
+    "(A AS x ; NOT ({n}) ; C AS y FILTER y.v >= LASTOF(x).v){many}",
+    "((A AS x ; NOT ({n}) ; ANY AS y) ; C?){many} ; D?",
+    "(ANY AS x ; D? ; NOT ({n}) ; (C AS y ; ANY)){many}",
+    "B ; (A AS x : (A AS w ; NOT ({n}) ; ANY AS y) WITHIN 3 s){many}",
+    "((A AS x ; NOT ({n}) ; C AS y) OR D){many}",
+    "(A AS x ; NOT (B AS b FILTER b.v > z.v) ; C AS y){many} ; ANY AS z",
+    "((A AS x ; NOT ({n}) ; ANY AS y){many} ; B){1,2}",
+]
 ENDS = ["", "", " WITHIN 4 s", " WITHIN 6 EVENTS", " PARTITION BY k", " LIMIT 1 PER END", " CONSUME BY ANY"]
 
 
 def random_text(rng: Random) -> str:
     conditions = rng.choices([*OF_ROUND, rng.choice(SO_FAR)], k=rng.choice([1, 1, 2]))
     asked = " AND ".join(c if " OR " not in c else f"({c})" for c in conditions)
-    pattern = rng.choice(SHAPES).replace("{c}", asked).replace("{many}", rng.choice(["+", "{2}", "{1,3}", "{2,}"]))
+    shape = rng.choice(SHAPES if rng.random() < 0.7 else WITHOUT)
+    pattern = shape.replace("{c}", asked).replace("{n}", rng.choice(ABSENT))
+    pattern = pattern.replace("{many}", rng.choice(["+", "{2}", "{1,3}", "{2,}"]))
     selector = rng.choice(["", "", "", "NEXT ", "LAST ", "MAX "])
     return f"SELECT {selector}{rng.choice(['*', 'x'])} FROM S WHERE {pattern}{rng.choice(ENDS)}"
 

@@ -43,9 +43,19 @@ class _Rounds:
     def __post_init__(self) -> None:
         self._marks = {x: self.found.marks(x) for x in sorted(names_in(self.asked))}
         self._first = self._marks[self.asked.variables[0]].offsets
-        counts = np.diff(self._first)
-        self.match = np.repeat(np.arange(len(counts)), counts)
+        self.match = _matches(self._first)
         self._before = np.arange(len(self.match)) - self._first[self.match]  # how many rounds come before in the match
+        self._round = np.arange(len(self.match))
+        if self.asked.set_:
+            self._one_for_each()
+
+    def _one_for_each(self) -> None:
+        """Makes a row of each event of a set, with the round that it is in."""
+        own, behind = self._marks[self.asked.set_], self._marks[self.asked.behind]
+        match = _matches(own.offsets)
+        size = int(max(behind.positions.max(initial=0), own.positions.max(initial=0))) + 1
+        self._round = np.searchsorted(self.match * size + behind.positions, match * size + own.positions)
+        self.match, self._before = match, self._before[self._round]
 
     def portions(self) -> Iterator[Positions]:
         """The rows that are asked, some of them at a time."""
@@ -76,7 +86,9 @@ class _Rounds:
     def _events(self, x: str, rows: Positions) -> Positions:
         """The event of each row that the variable marks: in its round, or around all rounds."""
         marks = self._marks[x]
-        return marks.positions[rows if x in self.asked.variables else marks.offsets[self.match[rows]]]
+        if x == self.asked.set_:
+            return marks.positions[rows]
+        return marks.positions[self._round[rows] if x in self.asked.variables else marks.offsets[self.match[rows]]]
 
     def _so_far(self, x: str, rows: Positions) -> Marks:
         """The events of the variable in the rounds up to each row."""
@@ -86,3 +98,8 @@ class _Rounds:
         offsets = np.concatenate([[0], np.cumsum(sizes)])
         places = np.repeat(rows + 1 - offsets[1:], sizes) + np.arange(offsets[-1])
         return Marks(offsets, self._marks[x].positions[places])
+
+
+def _matches(offsets: Positions) -> Positions:
+    """The match of each event of a variable."""
+    return np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))

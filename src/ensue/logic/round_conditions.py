@@ -50,11 +50,38 @@ def each_round(c: ast.Expression, p: ast.Iteration) -> ast.EachRound | None:
     told = {e.variable for e in ast.find(c, ast.LastOf)}.union(*(aggregated_in(r.aggregate) for r in running_of(c)))
     last = {e.variable for e in ast.find(c, ast.LastOf)}
     own = (names_in(c) | told) & bindings(p.body).keys()
-    if not own <= singles(p.body) or not last <= own:
+    sets = own - singles(p.body)
+    if sets and not speaks_of_rounds(c):
+        return _of_set(c, own - sets, sets, p.body)
+    if sets or not last <= own:
         return None
     if any(len(aggregated_in(r.aggregate) & own) != 1 for r in running_of(c)):
         return None  # rounds of another iteration
     return ast.EachRound(c, tuple(sorted(own)), span=c.span)
+
+
+def _of_set(c: ast.Expression, own: frozenset[str], sets: frozenset[str], body: ast.Pattern) -> ast.EachRound | None:
+    """The condition on a set of each round, whose events come before another event of it."""
+    behind = next((y for y in sorted(singles(body)) if all(_is_before(body, x, y) for x in sets)), None)
+    if len(sets) > 1 or behind is None:
+        return None
+    return ast.EachRound(c, tuple(sorted({*own, behind})), min(sets), behind, span=c.span)
+
+
+def _is_before(p: ast.Pattern, x: str, y: str) -> bool:
+    """Whether every event of `x` comes before the event of `y`."""
+    if x not in bindings(p):
+        return True
+    match p:
+        case ast.Sequence() | ast.NotBetween():
+            if x not in bindings(p.right):
+                return y in bindings(p.right) or _is_before(p.left, x, y)
+            return x not in bindings(p.left) and y not in bindings(p.left) and _is_before(p.right, x, y)
+        case ast.Or():
+            return _is_before(p.left, x, y) and _is_before(p.right, x, y)
+        case ast.Filter() | ast.Within() | ast.Unless():
+            return _is_before(p.body, x, y)
+    return False
 
 
 def may_leave(c: ast.EachRound, p: ast.Pattern) -> bool:
@@ -65,7 +92,7 @@ def may_leave(c: ast.EachRound, p: ast.Pattern) -> bool:
         case ast.As():
             return p.variable not in names_in(c)
         case ast.Iteration():  # rounds of rounds come one after the other, too
-            others = names_in(c) - set(c.variables)
+            others = names_in(c) - {*c.variables, c.set_}
             return not speaks_of_rounds(c.condition) and others.isdisjoint(bindings(p.body))
     return True
 

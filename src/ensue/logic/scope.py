@@ -338,7 +338,7 @@ def aggregated_in(aggregate: ast.Call) -> frozenset[str]:
 def names_in(e: ast.Expression) -> frozenset[str]:
     """All variables that an expression names, for one event at a time or for a whole set."""
     if isinstance(e, ast.EachRound):
-        return _used(e.condition).union(e.variables)
+        return _used(e.condition).union(e.variables, {e.behind} - {""})
     return _used(e).union(*map(aggregated_in, aggregates_of(e)))
 
 

@@ -201,7 +201,8 @@ def _outside(c: ast.Expression, p: _Around, how: _How) -> ast.Expression | None:
     if isinstance(c, ast.EachRound):
         return c if may_leave(c, p) else None
     if isinstance(p, ast.Iteration) and (speaks_of_rounds(c) or not _may_leave(c, p)):
-        return each_round(c, p) if how.late(c) and not aggregates_of(c) else None
+        made = None if aggregates_of(c) or how.is_late is _never else each_round(c, p)
+        return made if made is not None and (made.set_ or how.late(c)) else None
     return c if _may_leave(c, p) else None
 
 
