@@ -217,6 +217,7 @@ def row_patterns(spark: SparkSession, size: Size) -> list[dict[str, Any]]:
     passing = "Spark: mapInArrow, the same columns as they are"
     works = {
         "ensue": lambda: consumed(ensue.sql(_SHAPES, t=frame)),
+        BY_SPARK: read_by_spark(spark, lambda: consumed(ensue.sql(_SHAPES, t=frame))),
         passing: limited(spark, USUAL_LIMIT, lambda: consumed(frame.mapInArrow(passed_on, frame.schema))),
         passing + UNLIMITED: lambda: consumed(frame.mapInArrow(passed_on, frame.schema)),
     }

@@ -163,12 +163,28 @@ def chains_of_two(seeds: range) -> Iterator[Checked]:
         spark.stop()
 
 
+def aggregates_in_batch(seeds: range) -> Iterator[Checked]:
+    """Random AGGREGATE queries on Spark, one job for some of them."""
+    from spark_session import session_of_tests
+
+    tests = import_module("test_aggregates_in_buckets")
+    spark = session_of_tests()
+    try:
+        for first in seeds[:: tests.IN_A_JOB]:
+            group = range(first, min(first + tests.IN_A_JOB, seeds.stop))
+            told = tests.compare_in_batch(spark, group)
+            yield Checked(compared=len(group) - len(told), differed=tuple(told))
+    finally:
+        spark.stop()
+
+
 #: The longest part comes first, so that it does not run alone at the end.
 PARTS = (
     Part("kills", "kill -9 of a Spark stream's driver or worker", 100, partial(kills, "wait")),
     Part(
         "commits", "the same between output and commit, of a stream that corrects itself", 100, partial(kills, "revise")
     ),
+    Part("groups", "the same of a stream that aggregates its matches", 20, partial(kills, "groups")),
     Part("cluster", "kill -9 of a cluster's executor, worker or driver", 100, kills_in_a_cluster),
     Part("streams", "all cases, and random queries, as Spark streams", 200, as_a_stream),
     Part("chains", "random queries over matches on Spark streams", 100, chains_of_two),
@@ -185,6 +201,8 @@ PARTS = (
     Part("same", "same and contains, against random streams", 5_000, each("test_same_patterns")),
     Part("local", "combinations of conditions on single events", 10_000, each("test_local_conditions")),
     Part("layers", "absences that compare events, a layer over the automaton", 10_000, each("test_layers")),
+    Part("judged-rounds", "conditions on rounds that no register holds", 10_000, each("test_judged_rounds")),
+    Part("selectors-apart", "selectors inside, in layers", 10_000, each("test_selectors_apart")),
     Part("algebra", "operations on automata that report matches", 10_000, each("test_match_automata")),
     Part("clocks", "automata with clocks, and the formulas made of them", 10_000, each("test_formula_of_clocks")),
     Part("shared", "several queries that share what they begin with", 10_000, each("test_shared_prefixes")),
@@ -219,6 +237,13 @@ PARTS = (
     Part("arriving-rows", "the same over rows in parts: what is told holds", 10_000, each("test_arriving")),
     Part("row-buckets", "the same in the buckets of a Spark stream", 2_000, each("test_row_pattern_streams")),
     Part("aggregates", "AGGREGATE beside its definition, at once and in pieces", 40_000, each("test_aggregation")),
+    Part(
+        "aggregates-in-buckets",
+        "the same in the buckets of a Spark stream",
+        5_000,
+        each("test_aggregates_in_buckets", "compare_in_bucket"),
+    ),
+    Part("aggregates-in-batches", "the same on Spark", 1_000, aggregates_in_batch),
     Part("sampled", "every match has one rank, and samples are matches", 10_000, each("test_sampling")),
     Part("oracle", "random queries by the membership oracle", 20_000, each("test_membership")),
     Part("following", "the same with -> and absences in time", 20_000, each("test_membership", "compare_following")),

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ensue.columns.key_columns import with_keys
 from ensue.data.budget import Budget, Large
@@ -33,7 +34,7 @@ from ensue.engines.opening import Progress
 from ensue.engines.sampling import sampled
 from ensue.engines.unexpected import count_unexpected
 from ensue.engines.whole_tables import BATCH, Work, evaluate_table
-from ensue.errors import counted, did_you_mean, listed
+from ensue.errors import did_you_mean, listed
 from ensue.language import ast
 from ensue.logic.check import check
 from ensue.logic.classify import classify
@@ -180,9 +181,7 @@ def _totals(query: ast.Query, text: str, events: Any, options: RunOptions, readi
         if not len(found):
             warn_of_unknown_types(query, stream)
         parts = grouping.folded(grouping.rows(found, extended))
-        for item, count in grouping.beyond(parts).items():
-            of = counted(count, "group")
-            log.warning("%s is NULL in %s: it has more than 64 bits, and Totals.exact gives it", item, of)
+        grouping.warn_of_beyond(parts, "and Totals.exact gives it")
         own = _of_result(budget, found)
         again = _modulo(choice, extended, grouping, replace(options, progress=None))
         return Totals(
@@ -294,7 +293,16 @@ def unknown_types(query: ast.Query, stream: EventStream) -> list[str]:
     missing = [n for n in dict.fromkeys(t.name for t in ast.find(query.pattern, ast.Type)) if n not in there]
     if not len(stream):
         return []
+    known = f"the types are {listed(there)}"
     return [
-        f"no event has the type '{name}': {did_you_mean(name, there) or f'the types are {listed(there)}'}"
+        f"no event has the type '{name}': {did_you_mean(name, there) or _column_with(name, stream) or known}"
         for name in missing
     ]
+
+
+def _column_with(value: str, stream: EventStream) -> str | None:
+    """Which column of texts has this value: maybe the types are there."""
+    for field, column in zip(stream.table.schema, stream.table.columns, strict=True):
+        if pa.types.is_string(field.type) and pc.index(column, value).as_py() >= 0:
+            return f"the column '{field.name}' has this value, is it the one of the types?"
+    return None

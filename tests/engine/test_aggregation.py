@@ -12,7 +12,7 @@ from amounts import most, shares
 
 import ensue
 from ensue.data.events import read_events
-from ensue.errors import EngineError, QueryError
+from ensue.errors import DataError, EngineError, QueryError
 from ensue.language.printer import print_query
 from ensue.logic.check import check
 from ensue.plan.choice import choose
@@ -112,4 +112,49 @@ def test_any_number_of_threads_gives_the_same(threads: int, monkeypatch: pytest.
         assert alike(rows(found.to_arrow()), _OF_ONE_THREAD.setdefault(rest, rows(found.to_arrow())))
 
 
+@pytest.mark.parametrize(
+    "type_",
+    [pa.date32(), pa.date64()]
+    + [pa.timestamp(unit, zone) for unit in ("s", "ms", "us", "ns") for zone in (None, "UTC", "Asia/Kolkata")],
+    ids=str,
+)
+def test_every_type_of_time(type_: pa.DataType) -> None:
+    """Days around 1970: buckets begin at whole multiples since then, also before."""
+    days = [-400, -3, -2, -1, 0, 1, 2, 5, 500]
+    seconds = pa.array([86_400 * day for day in days], pa.int64()).cast(pa.timestamp("s"))
+    zone = getattr(type_, "tz", None)
+    times = seconds.cast(type_) if zone is None else seconds.cast(pa.timestamp(type_.unit)).cast(pa.int64()).cast(type_)
+    table = pa.table({"time": times, "type": ["A"] * len(days), "k": [day % 2 for day in days]})
+    items = "count(*) AS n, min(start_time) AS earliest, max(end_time) AS latest, max(end_time - start_time) AS longest"
+    text = f"AGGREGATE {items}, avg(end_time - start_time) AS took FROM S WHERE A ; A PARTITION BY k GROUP BY"
+    for groups in ("EVERY 2 d", "k, EVERY 7 d", "k", "END"):
+        query = ensue.query(f"{text} {groups}")
+        found, defined = (query.run(table, engine=engine).to_arrow() for engine in ("auto", "reference"))
+        assert found.equals(defined), (groups, found, defined)
+        assert len(found) > 1
+    (begins,) = query.run(table).to_arrow().group_by([]).aggregate([("n", "sum")]).to_pylist()
+    assert begins["n_sum"] == 16  # 4 of the days are odd and 5 are even, of which any two are a match
+    buckets = ensue.query("AGGREGATE count(*) AS n FROM S WHERE A GROUP BY EVERY 2 d").run(table).to_arrow()
+    expected = [-400, -4, -2, 0, 2, 4, 500]
+    assert buckets.column("end_bucket").cast(pa.int32() if pa.types.is_date32(type_) else pa.int64()).to_pylist() == [
+        day * _TICKS_A_DAY[str(type_).partition("[")[2].partition(",")[0].rstrip("]")] for day in expected
+    ]
+    assert buckets.column("n").to_pylist() == [1, 1, 2, 2, 1, 1, 1]
+
+
+@pytest.mark.parametrize("engine", ["auto", "reference"])
+@pytest.mark.parametrize(
+    ("time", "length", "message"),
+    [
+        (2**62, "200000 d", "EVERY 200000 d is longer than the times of these events reach"),
+        (-(2**63) + 1, "1 h", "a bucket begins before the earliest time"),
+    ],
+)
+def test_buckets_that_no_time_can_name(engine: str, time: int, length: str, message: str) -> None:
+    query = ensue.query(f"AGGREGATE count(*) AS n FROM S WHERE A GROUP BY EVERY {length}")
+    with pytest.raises(DataError, match=message):
+        query.run([{"time": time, "type": "A"}], unit="ns", engine=engine)
+
+
+_TICKS_A_DAY = {"day": 1, "s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 _OF_ONE_THREAD: dict[str, list[tuple[object, ...]]] = {}

@@ -139,6 +139,12 @@ class TestFlink:
         expected = [(total, at(first), at(last)) for total, first, last in found]
         assert rows(query, engine, Ticker=events) == expected
 
+    def test_the_time_of_the_match(self, engine):
+        query = """
+            SELECT * FROM Ticker MATCH_RECOGNIZE (
+              PARTITION BY symbol ORDER BY rowtime MEASURES MATCH_ROWTIME() AS matched PATTERN (A B))"""
+        assert rows(query, engine, Ticker=ticker(1, 2, 3, 4)) == [("ACME", at(1)), ("ACME", at(3))]
+
     def test_skipping_to_the_first_row_of_the_match(self, engine):
         query = """
             SELECT * FROM Ticker MATCH_RECOGNIZE (

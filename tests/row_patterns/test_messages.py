@@ -41,6 +41,18 @@ QUERIES = {
     "a part twice": "SELECT * FROM t MATCH_RECOGNIZE (PATTERN (A) MEASURES A.v AS a MEASURES A.t AS b)",
     "what is no part": "SELECT * FROM t MATCH_RECOGNIZE (PATTERN (A) QUALIFY v > 1)",
     "no name of a measure": "SELECT * FROM t MATCH_RECOGNIZE (MEASURES A.v PATTERN (A))",
+    "no columns at all": "SELECT x FROM t MATCH_RECOGNIZE (PATTERN (A))",
+    "a window around": """SELECT sum(v) OVER (ROWS 1 PRECEDING) AS s
+        FROM t MATCH_RECOGNIZE (MEASURES A.v AS v PATTERN (A))""",
+    "a frame that is none": """SELECT * FROM t MATCH_RECOGNIZE (
+        MEASURES sum(v) OVER (ROWS 1 FOLLOWING) AS s PATTERN (A))""",
+    "a frame of a variable": """SELECT * FROM t MATCH_RECOGNIZE (
+        MEASURES sum(A.v) OVER (ROWS 1 PRECEDING) AS s PATTERN (A))""",
+    "a frame of values": """SELECT * FROM t MATCH_RECOGNIZE (
+        MEASURES array_agg(v) OVER (ROWS 1 PRECEDING) AS s PATTERN (A))""",
+    "a window with an order": "SELECT * FROM t MATCH_RECOGNIZE (MEASURES sum(v) OVER (ORDER BY t) AS s PATTERN (A))",
+    "rows too far back": "SELECT * FROM t MATCH_RECOGNIZE (PATTERN (A) DEFINE A AS LAST(v, 1001) IS NULL)",
+    "a time without an order": "SELECT * FROM t MATCH_RECOGNIZE (MEASURES MATCH_ROWTIME() AS m PATTERN (A))",
     "two quantifiers": "SELECT * FROM t MATCH_RECOGNIZE (PATTERN (A+*))",
     "an empty option": "SELECT * FROM t MATCH_RECOGNIZE (PATTERN (A |))",
     "no repetition": "SELECT * FROM t MATCH_RECOGNIZE (PATTERN (A{0}))",

@@ -127,6 +127,13 @@ class TestPatterns:
               ORDER BY id {LABELS} PATTERN ({pattern}) DEFINE B AS v < PREV(v))"""
         assert rows(query, engine) == found
 
+    @pytest.mark.parametrize(
+        ("pattern", "shown"),
+        [("A$", "6A"), ("^A+$", "1A 2A 3A 4A 5A 6A"), ("$A$", ""), ("^A^", ""), ("A (B$|C$)", "5A 6B")],
+    )
+    def test_anchors_right_behind_variables(self, engine, pattern, shown):
+        assert labels(engine, f"PATTERN ({pattern})") == shown
+
     def test_everything_at_once(self, engine):
         pattern = "PATTERN (^ A{1,2}? (B | C)* {- D -}? $) DEFINE B AS v > 10, C AS v < 0, D AS false"
         assert labels(engine, pattern) == "1A 2B 3B 4B 5B 6B"
@@ -196,6 +203,10 @@ class TestAggregates:
             ("(SELECT 42)", 42),
             ("1 IN (SELECT 1) AND EXISTS (SELECT 2)", True),
             ("CAST(CLASSIFIER() || '_label' AS varchar(3))", "B_l"),
+            ("array_join(array_agg(CLASSIFIER() ORDER BY id DESC), '-')", "B-B-A"),
+            ("concat_ws('', RUNNING array_agg(lower(CLASSIFIER())))", "abb"),
+            ("FIRST(v, 9223372036854775806)", None),
+            ("PREV(LAST(v, 9223372036854775806), 9223372036854775806)", None),
         ],
     )
     def test_measure(self, engine, measure, value):
@@ -229,6 +240,8 @@ class TestTheSqlAround:
             ("SELECT count(DISTINCT g) AS c FROM {}", [(2,)]),
             ("SELECT n FROM {} UNION ALL SELECT 7 ORDER BY n DESC LIMIT 2", [(7,), (3,)]),
             ("SELECT g FROM {} UNION SELECT 1", [(1,), (2,)]),
+            ("SELECT n FROM {} ORDER BY n DESC FETCH FIRST 2 ROWS ONLY", [(3,), (2,)]),
+            ("SELECT n FROM {} ORDER BY n OFFSET 1 ROW FETCH NEXT ROW ONLY", [(2,)]),
             ("SELECT m.n, d.r FROM {} m JOIN (VALUES (2, 'y')) d(g, r) ON m.g = d.g", [(3, "y")]),
             ("SELECT a.n AS x, b.n AS y FROM {0} a, {0} b WHERE a.n < b.n ORDER BY x, y", [(1, 2), (1, 3), (2, 3)]),
             ("SELECT * FROM {} MATCH_RECOGNIZE (ORDER BY n MEASURES count(*) AS c PATTERN (B+))", [(3,)]),

@@ -34,4 +34,8 @@ def test_batch_and_stream(tmp_path):
     assert sorted(map(tuple, told["batch"])) == wanted
     assert sorted(map(tuple, told["stream"])) == wanted
     assert len(wanted) > 5
+    rows = ensue.sql(connected.CLAUSE, t=connected.events()).to_arrow()
+    assert [tuple(row) for row in told["rows"]] == [tuple(row.values()) for row in rows.to_pylist()]
+    assert len(rows) > 1
+    assert "read by     Spark: Spark Connect does not show its plan" in told["rows explained"]
     assert "by k, and by time slices of 64 windows" in told["explained"]

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import random
-import re
 from collections import Counter
 from datetime import UTC, datetime
 
 import pyarrow as pa
 import pytest
 from amounts import most, shares
+from clauses_on_spark import in_memory, random_case
 from pyspark.errors import PythonException
-from random_clauses import Clauses, random_table
 
 import ensue
 
@@ -34,30 +32,6 @@ def found(frame):
 
 
 # ---------------------------------------------------------------- the same as in memory
-
-
-def with_nulls_last(text: str) -> str:
-    """The text with its own word on where NULLs go: Spark has them first, and tables in memory last."""
-
-    def keys(match: re.Match[str]) -> str:
-        written = (k if "NULLS" in k else f"{k} NULLS LAST" for k in match[1].split(", "))
-        return "ORDER BY " + ", ".join(written)
-
-    return re.sub(r"ORDER BY ([^()\n]+)", keys, text)
-
-
-def random_case(seed: int) -> tuple[str, pa.Table]:
-    r = random.Random(f"rows on spark {seed}")
-    text, table = with_nulls_last(Clauses(r, paths=r.choice((0.0, 0.5))).query()), random_table(r)
-    return text, table.set_column(2, "at", table.column("at").cast(pa.timestamp("us", "UTC")))
-
-
-def in_memory(text: str, table: pa.Table) -> Counter[str] | None:
-    """The rows as text, in which NaN equals NaN; None where SKIP has nowhere to go."""
-    try:
-        return Counter(map(repr, ensue.sql(text, t=table).to_arrow().to_pylist()))
-    except ensue.DataError:
-        return None
 
 
 @pytest.mark.parametrize("seeds", shares(60, each=30), ids=str)
@@ -93,6 +67,15 @@ def test_a_join_and_a_common_table_expression(ticks):
 def test_a_clause_over_the_rows_of_a_clause(ticks):
     query = f"SELECT * FROM t {V_SHAPE} MATCH_RECOGNIZE (ORDER BY begins, k MEASURES count(*) AS n PATTERN (A+)) m"
     assert found(ensue.sql(query, t=ticks)) == [(len(ensue.sql(f"SELECT * FROM t {V_SHAPE}", t=ticks).collect()),)]
+
+
+def test_a_frame_of_rows_in_a_condition(ticks):
+    clause = """MATCH_RECOGNIZE (
+        PARTITION BY k ORDER BY day MEASURES MATCH_NUMBER() AS n, count(*) AS c, FIRST(day) AS f PATTERN (A+)
+        DEFINE A AS avg(price) OVER (ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) > 80)"""
+    expected = ensue.sql(f"SELECT * FROM t {clause}", t=ticks.toArrow()).to_arrow().to_pylist()
+    assert len(expected) > 1
+    assert found(ensue.sql(f"SELECT * FROM t {clause}", t=ticks)) == sorted(tuple(r.values()) for r in expected)
 
 
 def test_matches_without_columns_are_counted(ticks):

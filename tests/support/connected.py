@@ -14,6 +14,9 @@ from pyspark.sql import SparkSession
 import ensue
 
 QUERY = "SELECT x.n AS a, y.n AS b FROM S WHERE A AS x ; B AS y PARTITION BY k WITHIN 5 s"
+CLAUSE = """SELECT k, a, b FROM t MATCH_RECOGNIZE (
+    PARTITION BY k ORDER BY time MEASURES A.n AS a, B.n AS b PATTERN (A X* B)
+    DEFINE A AS type = 'A', B AS type = 'B' AND B.n > A.n) ORDER BY k, a"""
 T0 = datetime(2024, 1, 1, tzinfo=UTC)
 
 
@@ -46,6 +49,7 @@ def run(spark: SparkSession, folder: Path) -> dict[str, object]:
     matches = ensue.match(spark.createDataFrame(table), QUERY)
     batch = [(r.a, r.b) for r in matches.collect()]
     explained = ensue.query(QUERY).explain(spark.createDataFrame(table))
+    clause = [tuple(r) for r in ensue.sql(CLAUSE, t=spark.createDataFrame(table)).collect()]
     (folder / "source").mkdir()
     far = pa.table(
         {"time": pa.array([T0 + timedelta(days=1)], pa.timestamp("us", "UTC")), "type": ["C"], "k": [0], "n": [-1]}
@@ -59,7 +63,14 @@ def run(spark: SparkSession, folder: Path) -> dict[str, object]:
     started = writer.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True)
     started.start(str(folder / "sink")).awaitTermination()
     stream = [(r.a, r.b) for r in spark.read.parquet(str(folder / "sink")).collect()]
-    return {"batch": batch, "stream": stream, "explained": explained}
+    clause_explained = ensue.explain_sql(CLAUSE, t=spark.createDataFrame(table))
+    return {
+        "batch": batch,
+        "stream": stream,
+        "explained": explained,
+        "rows": clause,
+        "rows explained": clause_explained,
+    }
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """The program that test_kill.py kills: a stream from files to files.
 
-kill_stream.py folder wait|revise    reads folder/source, writes folder/sink and, at the end, folder/matches
+kill_stream.py folder wait|revise|groups    reads folder/source, writes folder/sink and, at the end, folder/matches
 """
 
 import json
@@ -15,6 +15,8 @@ from ensue.spark import local_session
 QUERIES = {
     "wait": "SELECT x.n AS a, y.n AS b FROM S WHERE A AS x ; B AS y PARTITION BY k WITHIN 3 s",
     "revise": "SELECT x.n AS a, y.n AS b FROM S WHERE A AS x ; NOT C ; B AS y PARTITION BY k WITHIN 3 s",
+    "groups": "AGGREGATE count(*) AS n, sum(y.n) AS total, max(sum(y.n)) AS best, avg(count(y)) AS size "
+    "FROM S WHERE A ; (B AS y)+ PARTITION BY k WITHIN 3 s GROUP BY k, EVERY 2 s",
 }
 SCHEMA = "time timestamp, type string, k int, n long"
 SETTINGS = {
@@ -22,6 +24,12 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.session.timeZone": "UTC",
 }
+
+
+def told(row: dict[str, Any]) -> list[str]:
+    """A row of the result as texts, which JSON keeps; the first one says whether it was told or taken back."""
+    change = row.pop("change", "insert")
+    return [change, *map(str, row.values())]
 
 
 def main(folder: Path, disorder: str) -> None:
@@ -37,7 +45,7 @@ def main(folder: Path, disorder: str) -> None:
     (folder / "running").write_text(str(os.getpid()))
     running.awaitTermination()
     # Spark reads only the files in the sink's log, and not what a kill left there.
-    rows = [(r.asDict().get("change", "insert"), r.a, r.b) for r in spark.read.parquet(str(folder / "sink")).collect()]
+    rows = [told(row) for row in spark.read.parquet(str(folder / "sink")).toArrow().to_pylist()]
     (folder / "matches").write_text(json.dumps(rows))
     spark.stop()
 

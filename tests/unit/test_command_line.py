@@ -247,6 +247,7 @@ def test_new(folder):
         pa.table({"type": pa.array([None, None], pa.string()), "ts": [1, 2]}),
         pa.table({"time": pa.array([], pa.timestamp("us")), "type": pa.array([], pa.string())}),
         pa.table({"user_id": [1, 1, 2, 2], "timestamp": [1, 2, 3, 4], "type": list("abab")}),
+        pa.table({"Kind": ["go", "a b", "go"], "note": ["", "x", ""], "when": pa.array([1, 2, 3], pa.timestamp("s"))}),
     ],
 )
 @pytest.mark.parametrize("source", ["2024.csv", "my events.parquet", "-", "a/b/select.csv", "folder/"])
@@ -257,6 +258,10 @@ def test_a_first_query_is_a_query(table, source):
         options["time"] = told.split("--time ")[1].split()[0]
     if "--unit" in told:
         options["unit"] = "ms"
+    assert ("--type Kind" in told) == ("Kind" in table.column_names)
+    if "--type" in told:
+        options["type"] = told.split("--type ")[1].split()[0]
+        assert "WHERE go AS a ; `a b` AS b" in text
     ensue.match(table, text, **options)
 
 

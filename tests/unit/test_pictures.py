@@ -67,7 +67,7 @@ def test_an_automaton(pattern, states, said):
 
 def test_no_automaton():
     with pytest.raises(ensue.EngineError, match="there is no automaton to draw: "):
-        ensue.query("SELECT * FROM S WHERE (A AS x FILTER RUNNING median(x.v) < 9)+").plot()
+        ensue.query("SELECT * FROM S WHERE ((A AS x)+ ; B FILTER median(x.v) < 9)+").plot()
     assert "no run ends" in texts(parsed(ensue.query("SELECT * FROM S WHERE A AND B").plot()))
     large = ensue.query("SELECT * FROM S WHERE A{100}").plot()
     assert texts(parsed(large)) == ["101 states are too many for a picture"]

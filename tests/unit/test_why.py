@@ -156,6 +156,13 @@ def test_alternatives_are_told_one_by_one():
     assert found.notes == ("no event has the type 'smok': did you mean 'smoke'?",)
 
 
+def test_a_type_that_is_a_value_of_another_column():
+    rows = [{"time": 1, "kind": "smoke", "room": "attic"}]
+    found = ensue.query("SELECT * FROM S WHERE smoke AS s").why(rows, unit="s")
+    told = "no event has the type 'smoke': the column 'kind' has this value, is it the one of the types?"
+    assert found.notes == (told,)
+
+
 def test_what_can_never_match_is_told():
     assert why("smoke AS s FILTER s.level = NULL").notes[0].startswith("warning: this query never matches")
 

@@ -39,7 +39,9 @@ def asking(said: str, look: Callable[[], tuple[int, int]]) -> Iterator[None]:
 
         def work() -> None:
             while told is not None and not ended.wait(PAUSE):
-                told(*look())
+                done, total = look()
+                if total:  # between two jobs nothing is to be done: the bar stays as it was
+                    told(done, total)
 
         asker = Thread(target=work, daemon=True)
         asker.start()

@@ -166,6 +166,9 @@ class Sums:
 
     def beyond(self, part: Part) -> int:
         """How many numbers do not fit 64 bits."""
+        if part.wide:
+            wide = one_chunk(self._table.column(column(part, "best")))
+            return int(self.best(part).null_count - wide.null_count)
         return int((self._known(part) & ~self._fits(part)).sum())
 
     def _known(self, part: Part) -> Mask:

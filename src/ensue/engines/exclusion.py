@@ -16,6 +16,8 @@ Mask = npt.NDArray[np.bool_]
 def are_among(found: ComplexEvents, others: ComplexEvents, compared: frozenset[str], alike: Alike) -> Mask:
     """Of each match, whether one of the others has the same marks of these variables, and the same ends.
 
+    Where they are alike in no end, all of the others must have marks.
+
     >>> found = ComplexEvents.of([(0, 2, [("x", 0), ("y", 2)]), (1, 2, [("x", 1), ("y", 2)])])
     >>> are_among(found, ComplexEvents.of([(0, 5, [("x", 0), ("b", 5)])]), frozenset({"x"}), Alike.START).tolist()
     [True, False]
@@ -42,8 +44,8 @@ def are_among(found: ComplexEvents, others: ComplexEvents, compared: frozenset[s
 
 def _columns(found: ComplexEvents, chosen: Positions, count: int, alike: Alike) -> list[Positions]:
     """What these matches, which have so many marked events, are compared by."""
-    columns = [] if alike is Alike.END else [found.start[chosen]]
-    columns += [] if alike is Alike.START else [found.end[chosen]]
+    columns = [found.start[chosen]] if alike in (Alike.BOTH, Alike.START) else []
+    columns += [found.end[chosen]] if alike in (Alike.BOTH, Alike.END) else []
     for k in range(count):
         places = found.offset[chosen] + k
         columns += [found.position[places], found.mark[places].astype(np.int64)]

@@ -14,6 +14,7 @@ from ensue.columns.match_aggregates import aggregated_of
 from ensue.data.budget import Budget, Large
 from ensue.data.complex_events import ComplexEvents, Marks
 from ensue.data.events import EventStream, integers, one_chunk
+from ensue.engines.judging_rounds import holds_in_rounds
 from ensue.language import ast
 from ensue.language.printer import print_expression
 from ensue.logic.scope import aggregates_of, chosen_variables, without_aggregates
@@ -42,6 +43,8 @@ def _holds(
     def values_at(attribute: str, positions: Positions) -> pa.Array:
         return one_chunk(events.table.column(attribute).take(integers(positions)))
 
+    if isinstance(condition, ast.EachRound):
+        return holds_in_rounds(found, condition, values_at)
     aggregates = aggregated_of(found, aggregates_of(condition), values_at)
     terms = {print_expression(a): a for a in ast.find(without_aggregates(condition), ast.Attribute)}
     kept = np.ones(len(found), dtype=np.bool_)

@@ -20,6 +20,7 @@ from ensue.engines.item_lookback import EarlierValues
 from ensue.engines.kept_events import KeptEvents
 from ensue.engines.keys_of_events import keys_of
 from ensue.engines.protocol import Engine, Positions
+from ensue.engines.selected_inside import SelectedInside
 from ensue.language import ast
 from ensue.plan.choice import Choice
 from ensue.plan.layered import LayeredPlan
@@ -41,6 +42,8 @@ class LayeredEngine:
         self._plan, self._budget = plan, budget
         self._found = opened(plan.found)
         self._others = [opened(e.choice) for e in plan.excluded]
+        self._choosers = [opened(s.choice) for s in plan.inside]
+        self._selected = [SelectedInside(s.variable, budget) for s in plan.inside]
         self._look_back = EarlierValues(plan.look_back, plan.keys)
         self._kept = KeptEvents(plan.judged, tick, budget) if plan.judged else None
         self._deadlines = None
@@ -50,7 +53,7 @@ class LayeredEngine:
 
     @property
     def _engines(self) -> list[Engine]:
-        return [self._found, *self._others]
+        return [self._found, *self._others, *self._choosers]
 
     @property
     def open(self) -> int:
@@ -71,7 +74,13 @@ class LayeredEngine:
         events = self._look_back.extended(events)
         if self._kept is not None:
             self._kept.add(events)
+        for inside, engine, selected in zip(self._plan.inside, self._choosers, self._selected, strict=True):
+            selected.add(self._judged(engine, inside.choice, events))
         found = self._judged(self._found, self._plan.found, events)
+        for selected in self._selected:
+            found = _some(found, selected.having(found))
+            if selected.crowded:
+                selected.keep(self._found.referenced())
         late: list[tuple[ComplexEvents, frozenset[str]]] = []
         for part, engine in zip(self._plan.excluded, self._others, strict=True):
             others = self._judged(engine, part.choice, events)
@@ -150,6 +159,9 @@ class LayeredEngine:
         parts: Parts = {**prefixed("look back", self._look_back.save())}
         for number, engine in enumerate(self._engines):
             parts |= prefixed(f"part {number}", engine.save())
+        for number, selected in enumerate(self._selected):
+            selected.keep(self._found.referenced())
+            parts |= prefixed(f"selected {number}", selected.save())
         if self._kept is not None:
             self._kept.keep(self._in_use())
             parts |= prefixed("kept", self._kept.save())
@@ -161,6 +173,8 @@ class LayeredEngine:
         self._look_back.load(unprefixed("look back", parts))
         for number, engine in enumerate(self._engines):
             engine.load(unprefixed(f"part {number}", parts))
+        for number, selected in enumerate(self._selected):
+            selected.load(unprefixed(f"selected {number}", parts))
         if self._kept is not None:
             self._kept.load(unprefixed("kept", parts))
         for name, layer in (("deadlines", self._deadlines), ("consumption", self._consumption)):

@@ -56,7 +56,8 @@ def _interpreted(choice: Choice, plan: Plan) -> list[ast.Expression]:
         return []
     filters = ast.find(choice.checked.query.pattern, ast.Filter)
     said = [c for f in filters for c in conjuncts_of(f.condition)]
-    elsewhere = {*plan.related, *local_conditions(choice.checked.query.pattern)}
+    judged = (c.condition if isinstance(c, ast.EachRound) else c for c in plan.related)
+    elsewhere = {*judged, *local_conditions(choice.checked.query.pattern)}
     several = [c for c in said if len(variables_of(c)) > 1 and c not in elsewhere]
     return [c for c in dict.fromkeys(several) if comparison(c, choice.checked.schema) is None]
 

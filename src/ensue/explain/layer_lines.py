@@ -14,9 +14,12 @@ from ensue.rewrite.take_apart import Alike
 
 def layer_lines(plan: LayeredPlan) -> list[str]:
     """How the parts are evaluated, and put together."""
-    several = "several automata" if plan.excluded else "automaton"
+    several = "several automata" if plan.excluded or plan.inside else "automaton"
     lines = [f"engine        {several}: what each costs, plus the size of its matches, before they are put together"]
     lines += _part("matches", plan.found)
+    for inside in plan.inside:
+        lines += _part("chosen", inside.choice)
+        lines.append(f"              {inside.selector} of these: matches with others are left out")
     for excluded in plan.excluded:
         lines += _part("without", excluded.choice)
         lines.append(f"              the same {_alike(excluded)}, with {print_pattern(excluded.absent)}")
@@ -50,7 +53,11 @@ def _printed(p: ast.Pattern) -> str:
     """The pattern without the variables that only tell matches apart."""
 
     def plain(n: ast.Node) -> ast.Node | None:
-        return ast.rebuilt(n.body, plain) if isinstance(n, ast.As) and n.variable.startswith("\0beside") else None
+        return (
+            ast.rebuilt(n.body, plain)
+            if isinstance(n, ast.As) and n.variable.startswith(("\0beside", "\0chosen"))
+            else None
+        )
 
     return print_pattern(ast.rebuilt(p, plain))
 

@@ -137,15 +137,11 @@ def subtract_sum(out: Any, w: int, sums: Any, k: int, before: Any, segment: int,
 @kernel
 def rounded(lanes: Any, lane: int, width: int, first: int, specials: bool, out: Any) -> None:
     """The bits of the nearest float of each sum, and of two the one with an even last bit."""
-    behind = lane + width
     for row in range(len(lanes)):
-        out[at(row)] = rounded_row(lanes, row, lane, width, first)
         if specials:
-            positive, negative = lanes[at(row), at(behind + POSITIVE)] > 0, lanes[at(row), at(behind + NEGATIVE)] > 0
-            if lanes[at(row), at(behind + NAN)] > 0 or (positive and negative):
-                out[at(row)] = _NOT_A_NUMBER
-            elif positive or negative:
-                out[at(row)] = _INFINITY if positive else _INFINITY | _SIGN
+            out[at(row)] = finished_row(lanes, row, lane, width, first)
+        else:
+            out[at(row)] = rounded_row(lanes, row, lane, width, first)
 
 
 @inlined
@@ -191,3 +187,15 @@ def rounded_row(lanes: Any, row: int, lane: int, width: int, first: int) -> Any:
     if exponent >= 1:
         return ((exponent - 1 << 52) + np.int64(kept)) | sign
     return np.int64(kept >> np.uint64(1 - exponent)) | sign  # it has fewer bits, and no rest
+
+
+@inlined
+def finished_row(lanes: Any, row: int, lane: int, width: int, first: int) -> Any:
+    """The same with the lanes behind the sum, which count what is infinite or NaN."""
+    behind = lane + width
+    positive, negative = lanes[at(row), at(behind + POSITIVE)] > 0, lanes[at(row), at(behind + NEGATIVE)] > 0
+    if lanes[at(row), at(behind + NAN)] > 0 or (positive and negative):
+        return _NOT_A_NUMBER
+    if positive or negative:
+        return _INFINITY if positive else _INFINITY | _SIGN
+    return rounded_row(lanes, row, lane, width, first)

@@ -305,6 +305,8 @@ def _expression(e: ast.Expression) -> tuple[str, int]:
             return f"count(DISTINCT {print_expression(e.arguments[0])})", _E_VALUE
         case ast.Call():
             return f"{e.function}({', '.join(map(print_expression, e.arguments))})", _E_VALUE
+        case ast.EachRound():
+            return f"{print_expression(e.condition)}, in each round", _E_VALUE
         case ast.Running():
             return f"RUNNING {print_expression(e.aggregate)}", _E_VALUE
         case ast.Unary(operator="NOT"):

@@ -323,7 +323,8 @@ def _measure_problems(call: ast.Call, known: Bindings) -> Iterator[Problem]:
     (argument,) = call.arguments
     if call.function not in OVER_MATCHES:
         text = print_expression(call)
-        hint = f"inside one of these it is of each match: avg({text})"
+        of_match = f"inside one of these it is of each match: avg({text})"
+        hint = None if call.function == "collect" else of_match  # no list is folded
         yield problem(call, f"AGGREGATE takes {listed(OVER_MATCHES)} over all matches, and not {call.shown}", hint)
         return
     if isinstance(argument, ast.AllMatches):

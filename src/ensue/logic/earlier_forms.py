@@ -25,6 +25,8 @@ _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 def why_late(e: ast.Expression, known: Bindings) -> str:
     """Why the condition is not checked as soon as its second event comes."""
+    if isinstance(e, ast.EachRound):
+        return "partial matches do not keep what it asks for: so all matches without it are found first"
     if aggregates_of(e) or any(ast.find(e, ast.Each)):
         return "it asks a whole set of events, which is complete when the match ends"
     if running_of(e):

@@ -6,7 +6,7 @@ and the engines share them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from ensue.language import ast
@@ -337,7 +337,14 @@ def aggregated_in(aggregate: ast.Call) -> frozenset[str]:
 
 def names_in(e: ast.Expression) -> frozenset[str]:
     """All variables that an expression names, for one event at a time or for a whole set."""
+    if isinstance(e, ast.EachRound):
+        return _used(e.condition).union(e.variables, {e.behind} - {""})
     return _used(e).union(*map(aggregated_in, aggregates_of(e)))
+
+
+def attributes_read(expressions: Iterable[ast.Expression]) -> frozenset[str]:
+    """The names of the attributes of events whose values expressions read, in this round or in the one before."""
+    return frozenset(a.name for e in expressions for a in ast.walk(e) if isinstance(a, ast.Attribute | ast.LastOf))
 
 
 _NOTHING = ast.Literal(None, ast.LiteralType.NULL)

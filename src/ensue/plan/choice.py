@@ -17,6 +17,7 @@ from ensue.logic.aggregation import parts_asked
 from ensue.logic.check import Checked
 from ensue.logic.outputs import attributes_shown, attributes_used
 from ensue.logic.own_automata import automata_of
+from ensue.logic.scope import attributes_read
 from ensue.logic.until import are_alike, by_closing, closings_of
 from ensue.logic.window import Window, peel_windows
 from ensue.plan.by_spans import by_spans
@@ -128,7 +129,7 @@ class Choice:
         shown = attributes_shown(self.checked.outputs, self.checked.query)
         if shown is None or self.plan is None:
             return shown
-        return shown.union(a.name for e in self.plan.related for a in ast.find(e, ast.Attribute))
+        return shown.union(attributes_read(self.plan.related))
 
     @property
     def keys(self) -> tuple[str, ...]:

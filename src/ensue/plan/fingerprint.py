@@ -17,6 +17,7 @@ from ensue.automata.register_moves import registers_in_order
 from ensue.automata.registers import Actions
 from ensue.language import ast
 from ensue.language.printer import print_expression, print_interval
+from ensue.logic.scope import attributes_read
 from ensue.logic.window import Window
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ def _types(plan: Plan) -> list[list[str]]:
     asked += [] if plan.absence is None else plan.absence.predicates
     used = {*plan.keys, *plan.remembered}
     used |= _names(p.expression for p in asked if isinstance(p, Test))
-    used |= {a.name for e in plan.related for a in ast.find(e, ast.Attribute)}
+    used |= attributes_read(plan.related)
     known = {} if plan.schema is None else plan.schema.attributes
     return [[name, str(known[name].arrow)] for name in sorted(used) if name in known]
 

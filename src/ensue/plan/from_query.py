@@ -40,10 +40,20 @@ def planned(checked: Checked, rules: tuple[Rule, ...] = RULES) -> tuple[tuple[Re
     try:
         return steps, plan_query(steps[-1].parts)
     except QueryError as e:
-        fewer = rewrite(checked, with_less_to_remember(rules))
-        if fewer[-1].parts == steps[-1].parts or any(p.kind is not ProblemKind.UNSUPPORTED for p in e.problems):
-            raise
-        return fewer, plan_query(fewer[-1].parts)
+        refused = e
+    tried = [steps[-1].parts]
+    for other in with_less_to_remember(rules):
+        if any(p.kind is not ProblemKind.UNSUPPORTED for p in refused.problems):
+            break
+        fewer = rewrite(checked, other)
+        if fewer[-1].parts in tried:
+            continue
+        try:
+            return fewer, plan_query(fewer[-1].parts)
+        except QueryError as e:
+            refused = e
+            tried.append(fewer[-1].parts)
+    raise refused
 
 
 def plan_query(parts: QueryParts) -> Plan:

@@ -23,10 +23,21 @@ from ensue.language.printer import print_interval
 from ensue.logic.check import Checked
 from ensue.logic.classify import conjunction, conjuncts_of
 from ensue.logic.outputs import Output, projected
-from ensue.logic.scope import bindings, variables_of
+from ensue.logic.scope import attributes_read, bindings, variables_of
 from ensue.logic.window import looks_back
+from ensue.rewrite.selectors_apart import Selected, selectors_apart, selectors_in
 from ensue.rewrite.spell_out_next import spell_out_next
-from ensue.rewrite.take_apart import Alike, Excluded, NotApart, Path, absences_in, marks_more, taken_apart, without
+from ensue.rewrite.take_apart import (
+    Alike,
+    Excluded,
+    NotApart,
+    Path,
+    absences_in,
+    marks_more,
+    part_at,
+    taken_apart,
+    without,
+)
 
 if TYPE_CHECKING:
     from ensue.plan.choice import Choice
@@ -48,10 +59,20 @@ class Exclusion:
 
 
 @dataclass(frozen=True)
+class Inside:
+    """What a selector inside the pattern chooses, and the variable that marks it in what is found."""
+
+    choice: Choice
+    selector: ast.Selector
+    variable: str
+
+
+@dataclass(frozen=True)
 class LayeredPlan:
     """The parts, in the order in which they decide."""
 
     found: Choice
+    inside: tuple[Inside, ...]
     excluded: tuple[Exclusion, ...]
     deadline: ast.Interval | None  # how long complex events wait for what must not follow
     seen: frozenset[str]  # the variables that the selector compares
@@ -64,13 +85,13 @@ class LayeredPlan:
 
     @property
     def parts(self) -> tuple[Choice, ...]:
-        return (self.found, *(e.choice for e in self.excluded))
+        return (self.found, *(e.choice for e in self.excluded), *(s.choice for s in self.inside))
 
     @property
     def judged(self) -> frozenset[str]:
         """The attributes over which matches are judged, and those of the keys where these are asked for late."""
         plans = [c.plan for c in self.parts if c.plan is not None]
-        used = {a.name for p in plans for e in p.related for a in ast.find(e, ast.Attribute)}
+        used = attributes_read(e for p in plans for e in p.related)
         return frozenset(used.union(self.keys if self.consume is ast.Consume.PARTITION else ()))
 
     @property
@@ -85,6 +106,7 @@ class LayeredPlan:
         own += [] if self.deadline is None else [print_interval(self.deadline)]
         for part in self.excluded:
             own += [part.alike.name, *sorted(part.compared)]
+        own += [f"{s.selector} inside" for s in self.inside]
         made = [c.made_by(1)["automaton"] for c in self.parts]
         return hashlib.sha256("\n".join([*own, *made]).encode()).hexdigest()
 
@@ -109,6 +131,8 @@ class _Layers:
         self._wanted: dict[str, tuple[str, int]] = {}
         self._pattern = self._without_look_back(spell_out_next(checked.query.pattern))
         self._schema = self._with_look_back(checked.schema)
+        self._bound = frozenset(bindings(self._pattern))
+        self._pattern, self._selected = selectors_apart(self._pattern, self._hard_selectors())
 
     def plan(self) -> LayeredPlan:
         query = self._checked.query
@@ -116,15 +140,17 @@ class _Layers:
         shown = projected(self._checked.outputs)
         chosen = query.selector not in (ast.Selector.ALL, ast.Selector.STRICT)
         decided = chosen or query.consume is not ast.Consume.NONE
-        if not out and not decided and not self._wanted:
+        if not out and not decided and not self._wanted and not self._selected:
             raise NotApart  # a part would be all of it
         apart = taken_apart(self._pattern, out)
         if query.selector is ast.Selector.STRICT and marks_more(apart.pattern):
             raise NotApart  # a variable of its own would mark an event that belongs to no support
-        seen = frozenset(bindings(self._pattern)) if chosen or query.selector is ast.Selector.STRICT else shown
+        seen = self._bound if chosen or query.selector is ast.Selector.STRICT else shown
         compared = frozenset[str]().union(*(e.compared for e in apart.excluded))
+        inside = frozenset(s.variable for s in self._selected)
         return LayeredPlan(
-            found=self._choose(self._part(apart.pattern, seen | compared, self._inside)),
+            found=self._choose(self._part(apart.pattern, seen | compared | inside, self._inside)),
+            inside=tuple(map(self._chosen_inside, self._selected)),
             excluded=tuple(map(self._exclusion, apart.excluded)),
             deadline=apart.deadline,
             seen=seen,
@@ -148,6 +174,14 @@ class _Layers:
             return Exclusion(self._simply(first), e.absent, e.compared, e.alike)
         part = self._part(e.pattern, e.compared, limit=1 if e.one_of_end else None)
         return Exclusion(self._choose(part), e.absent, e.compared, e.alike)
+
+    def _hard_selectors(self) -> list[Path]:
+        """Those of whose automaton nobody knows how to compare the runs: what relates their events needs registers."""
+        places = ((path, ast.Sequence(ast.Any(), part_at(self._pattern, path))) for path in selectors_in(self._pattern))
+        return [path for path, inner in places if not self._is_simple(self._part(inner, frozenset()))]
+
+    def _chosen_inside(self, s: Selected) -> Inside:
+        return Inside(self._choose(self._part(s.pattern, frozenset({s.variable}), s.selector)), s.selector, s.variable)
 
     def _taken_out(self) -> list[Path]:
         """Which absences no automaton watches for, by their places."""

@@ -52,12 +52,18 @@ class RunningTotals(RunningQuery):
         self._folded: pa.Table | None = None  # the groups that are not complete
         self._new: list[pa.Table] = []
         self._rows_in_new = 0
+        self._beyond = 0  # numbers that were told as NULL, and of which nobody was told yet
+
+    def beyond(self) -> int:
+        """How many numbers of the rows were NULL since this was last asked, as they have no 64 bits."""
+        found, self._beyond = self._beyond, 0
+        return found
 
     def tables(self, events: EventStream) -> Iterator[pa.Table]:
         for found in self._parts(events):
             self._take(found)
         passed = int(events.times[-1]) if len(events) and self._grouping.every is not None else None
-        yield self._grouping.finished_or_none(self._complete(passed))
+        yield self._told(self._complete(passed))
 
     def add(self, events: EventStream) -> None:
         """Takes events in, and tells nothing yet."""
@@ -73,12 +79,17 @@ class RunningTotals(RunningQuery):
     def pass_time(self, time: int) -> pa.Table | None:
         self._take(self._engine.pass_time(time))
         complete = self._complete(time)
-        return self._grouping.finished(complete) if len(complete) else None
+        return self._told(complete) if len(complete) else None
 
     def finish(self) -> Iterator[pa.Table]:
         """The rows of all groups that are left, since no event follows."""
         self._take(self._engine.finish())
         yield self.groups_left()
+
+    def _told(self, complete: pa.Table) -> pa.Table:
+        """The rows of groups that nothing changes any more."""
+        self._beyond += sum(self._grouping.beyond(complete).values()) if len(complete) else 0
+        return self._grouping.finished_or_none(complete)
 
     def groups_left(self) -> pa.Table:
         """The rows of the groups that are not complete, as they stand; they begin anew."""

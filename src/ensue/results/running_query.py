@@ -109,6 +109,10 @@ class RunningQuery:
         """How many events were not as EXPECT says since this was last asked."""
         return self._unexpected.taken()
 
+    def beyond(self) -> int:
+        """How many numbers of the rows were NULL since this was last asked, as they have no 64 bits."""
+        return 0  # each match is told by itself
+
     def push(self, events: EventStream) -> pa.Table:
         """Returns the rows of the matches that become known with these events, which must follow the earlier ones."""
         tables: list[pa.Table] = []

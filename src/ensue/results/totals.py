@@ -16,9 +16,9 @@ from ensue.columns.match_totals import WIDE, rows_of_ends
 from ensue.columns.raw_arrays import Mask, array_of, missing, raw
 from ensue.data.budget import Budget
 from ensue.data.complex_events import ComplexEvents, Positions
-from ensue.data.events import EventStream, as_integers, integers
+from ensue.data.events import EventStream, as_integers, integers, log
 from ensue.engines.opening import totals_by_definition
-from ensue.errors import DataError, did_you_mean, listed
+from ensue.errors import DataError, counted, did_you_mean, listed
 from ensue.language import ast
 from ensue.language.printer import print_duration
 from ensue.logic.aggregation import (
@@ -74,9 +74,10 @@ class Grouping:
         every = self._aggregation.every
         if every is None:
             return None
-        length = every.nanoseconds() / (self._tick or 1)
-        if length.denominator != 1 or length >= 2**63:
-            text = print_duration(every)
+        length, text = every.nanoseconds() / (self._tick or 1), print_duration(every)
+        if length >= 2**63:
+            raise DataError(f"EVERY {text} is longer than the times of these events reach: leave it out")
+        if length.denominator != 1:
             raise DataError(f"EVERY {text}: the times of these events have steps that a bucket of {text} cuts")
         return int(length)
 
@@ -90,7 +91,7 @@ class Grouping:
             groups[POSITION] = integers(places[found.end])
         computed = found.computed if len(found) else {}
         types = self._part_columns.items()
-        parts = {name: computed[name].cast(t) if name in computed else pa.nulls(0, t) for name, t in types}
+        parts = {name: _of_type(computed[name], t) if name in computed else pa.nulls(0, t) for name, t in types}
         return pa.table({**groups, **parts})
 
     @property
@@ -127,7 +128,11 @@ class Grouping:
     def _bucket_of(self, stream: EventStream, found: ComplexEvents) -> pa.Array:
         assert self.every is not None
         times = as_integers(values_at(stream.time_column, found.end)) if len(found) else np.zeros(0, dtype=np.int64)
-        return _as_times(np.floor_divide(times, self.every) * self.every, self._times)
+        with np.errstate(over="ignore"):
+            begins = np.floor_divide(times, self.every) * self.every
+        if bool((begins > times).any()):
+            raise DataError("EVERY: a bucket begins before the earliest time that these events can have")
+        return _as_times(begins, self._times)
 
     def folded(self, table: pa.Table) -> pa.Table:
         """One row for each group."""
@@ -216,13 +221,12 @@ class Grouping:
 
     def exact_part(self, name: str) -> Part:
         """The part that is an item: a number of matches, or a sum of integers."""
-        items = {i.alias: i.expression for i in self._aggregation.items}
+        items = [i.alias for i in self._aggregation.items]
         if name not in items:
             hint = did_you_mean(name, map(str, items)) or f"the items are {listed(map(str, items))}"
             raise DataError(f"the result has no item '{name}': {hint}")
-        whole = (parts[0] for m, parts in self._parts_of.items() if m.call == items[name] and m.function in _WHOLE)
-        part = next(whole, None)
-        if part is None or part.fold not in (Fold.COUNT, Fold.INTEGERS):
+        measure, part = self._single.get(name, (None, None))
+        if measure is None or part is None or not _is_whole(measure, part):
             raise DataError(f"'{name}' is no number of matches and no sum of integers: only these have exact values")
         return part
 
@@ -244,21 +248,40 @@ class Grouping:
         return sums.exact(part) if modulo is None else sums.exact_by(part, modulo)
 
     def beyond(self, table: pa.Table) -> dict[str, int]:
-        """For each item that is a number, in how many groups of a folded table it does not fit 64 bits."""
+        """For each item that is an integer, in how many groups of a folded table it does not fit 64 bits."""
         sums = Sums(self._with_one_row(table))
-        found = {}
-        for item in self._aggregation.items:
-            for measure, (part, *_) in self._parts_of.items():
-                whole = measure.function in _WHOLE and part.fold in (Fold.COUNT, Fold.INTEGERS)
-                if whole and measure.call == item.expression:
-                    found[item.alias or ""] = sums.beyond(part)
-        return {name: count for name, count in found.items() if count}
+        integers_ = {name: p for name, (m, p) in self._single.items() if p.wide or _is_whole(m, p)}
+        return {name: count for name, part in integers_.items() if (count := sums.beyond(part))}
+
+    def warn_of_beyond(self, table: pa.Table, instead: str) -> None:
+        """Logs which items are NULL since they do not fit 64 bits, and what there is `instead`."""
+        for item, count in self.beyond(table).items():
+            more = f", {instead}" if _is_whole(*self._single[item]) else ""
+            log.warning("%s is NULL in %s: it has more than 64 bits%s", item, counted(count, "group"), more)
+
+    @cached_property
+    def _single(self) -> dict[str, tuple[Measure, Part]]:
+        """The items that are one measure each, with the first of the parts that it is read from."""
+        read = {m.call: (m, parts[0]) for m, parts in self._parts_of.items()}
+        return {i.alias or "": read[i.expression] for i in self._aggregation.items if i.expression in read}
 
     def _with_one_row(self, table: pa.Table) -> pa.Table:
         """Without GROUP BY there is one row, also of nothing."""
         if self._aggregation.grouped or len(table):
             return table
         return pa.table({n: c for part, best in self.parts.items() for n, c in of_nothing(part, best).items()})
+
+
+def _is_whole(measure: Measure, part: Part) -> bool:
+    """Whether a measure, which is read from this part, is a number of matches or a sum of integers."""
+    return measure.function in _WHOLE and part.fold in (Fold.COUNT, Fold.INTEGERS)
+
+
+def _of_type(column: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """The column of a part; points in time come as whole numbers from what folds them."""
+    if pa.types.is_date32(wanted) and pa.types.is_int64(column.type):
+        column = column.cast(pa.int32())  # Arrow makes dates of these only
+    return column.cast(wanted)
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:

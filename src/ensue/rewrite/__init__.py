@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from ensue.language import ast
@@ -11,7 +11,12 @@ from ensue.rewrite.drop_dead import drop_dead
 from ensue.rewrite.lift_windows import lift_windows
 from ensue.rewrite.mark_absent import mark_absent
 from ensue.rewrite.merge_prefixes import merge_prefixes
-from ensue.rewrite.move_relations import move_all_but_comparisons, move_relations
+from ensue.rewrite.move_relations import (
+    move_all_but_comparisons,
+    move_all_rounds,
+    move_relations,
+    move_rounds_without_instructions,
+)
 from ensue.rewrite.push_filters import push_filters
 from ensue.rewrite.query_parts import QueryParts
 from ensue.rewrite.spell_out_next import spell_out_next
@@ -81,19 +86,18 @@ RULES: tuple[Rule, ...] = (
     *_shaping(lift_windows),
     Rule("take out the windows", take_out_windows, needed=True),
 )
-#: What takes the place of a rule where the kernels cannot hold what it leaves to them.
-_INSTEAD: dict[Callable[[QueryParts], QueryParts], Rule] = {
-    move_relations: Rule("move relations", move_all_but_comparisons, needed=True)
-}
+#: What takes the place of `move_relations` where the kernels cannot hold, or compute, what it leaves to them.
+_INSTEAD = (move_all_but_comparisons, move_rounds_without_instructions, move_all_rounds)
 #: Without the one that makes a partition of equalities between events: registers check these then.
 UNTIED = tuple(rule for rule in RULES if rule.apply is not tie_equalities)
 #: Without what only makes evaluation faster.
 NEEDED = tuple(rule for rule in RULES if rule.needed)
 
 
-def with_less_to_remember(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
-    """The rules that leave less to registers, and judge more on whole matches."""
-    return tuple(_INSTEAD.get(rule.apply, rule) for rule in rules)
+def with_less_to_remember(rules: tuple[Rule, ...]) -> Iterator[tuple[Rule, ...]]:
+    """The rules that leave less to registers, and judge more on whole matches; those that leave most come first."""
+    for other in _INSTEAD:
+        yield tuple(rule._replace(apply=other) if rule.apply is move_relations else rule for rule in rules)
 
 
 def rewrite(checked: Checked, rules: tuple[Rule, ...] = RULES) -> tuple[RewriteStep, ...]:

@@ -3,7 +3,8 @@
     A AS x ; NOT (B AS b FILTER b.v > z.v) ; C AS z
 
 Whether a `B` ends a match is known at the `C` only. So every `B` between is marked with a variable of its own, which
-stands for none or more of them, and the condition of a match is that no event of this set satisfies the filter.
+stands for none or more of them, and the condition of a match is that no event of this set satisfies the filter. In an
+iteration, that is a condition on each round.
 """
 
 from __future__ import annotations
@@ -58,6 +59,12 @@ class _Marking:
                     conditions += own
             case ast.Filter() | ast.Within():
                 body, conditions = self.marked(p.body, before)
+                made = replace(p, body=body)
+            case ast.Iteration(absent=None):
+                body, conditions = self.marked(p.body, before)
+                inside = bindings(p.body).keys()
+                if any(variables_of(c) & inside for c in conditions):
+                    raise _Stays  # they speak of one round, and of what comes behind all rounds
                 made = replace(p, body=body)
             case _:
                 parts = [part for part in ast.children(p) if isinstance(part, ast.Pattern)]

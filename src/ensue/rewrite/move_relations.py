@@ -13,6 +13,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from functools import partial
+from typing import NamedTuple
 
 from ensue.data.schema import Schema
 from ensue.language import ast
@@ -20,6 +21,7 @@ from ensue.logic.classify import conjuncts_of, is_plain
 from ensue.logic.comparisons import comparison, with_conjuncts
 from ensue.logic.earlier_forms import as_comparisons
 from ensue.logic.local_conditions import local_conditions
+from ensue.logic.round_conditions import each_round, has_instructions, may_leave, speaks_of_rounds
 from ensue.logic.scope import (
     aggregates_of,
     always_marked,
@@ -38,6 +40,22 @@ from ensue.rewrite.query_parts import Conditions, QueryParts
 _NONE: Conditions = ()
 #: Whether registers check a condition around a pattern that binds its variables.
 IsEarly = Callable[[ast.Expression, ast.Pattern, Schema | None], bool]
+#: Whether what a condition says of a round of an iteration is judged on whole matches, as far as it can be.
+IsLate = Callable[[ast.Expression, Schema | None], bool]
+
+
+def _never(_c: ast.Expression, _schema: Schema | None) -> bool:
+    return False
+
+
+def _is_late(c: ast.Expression, schema: Schema | None) -> bool:
+    return not has_instructions(c, schema)
+
+
+def _is_late_or_of_rounds(c: ast.Expression, schema: Schema | None) -> bool:
+    return speaks_of_rounds(c) or _is_late(c, schema)
+
+
 _Around = ast.Within | ast.As | ast.Unless | ast.Iteration | ast.Optional | ast.SpanOf | ast.After
 
 
@@ -54,15 +72,25 @@ def move_all_but_comparisons(parts: QueryParts) -> QueryParts:
     return _with_judged(parts, lambda c, _, schema: comparison(c, schema) is not None)
 
 
-def _with_judged(parts: QueryParts, is_early: IsEarly) -> QueryParts:
-    pattern, related = take_out(parts.pattern, parts.checked.schema, is_early)
+def move_rounds_without_instructions(parts: QueryParts) -> QueryParts:
+    """The same where conditions on rounds that no kernel computes are judged on whole matches, too."""
+    return _with_judged(parts, is_checked_early, _is_late)
+
+
+def move_all_rounds(parts: QueryParts) -> QueryParts:
+    """The same with all conditions that relate a round to those before it."""
+    return _with_judged(parts, is_checked_early, _is_late_or_of_rounds)
+
+
+def _with_judged(parts: QueryParts, is_early: IsEarly, is_late: IsLate = _never) -> QueryParts:
+    pattern, related = take_out(parts.pattern, parts.checked.schema, is_early, is_late)
     if related and parts.query.consume is not ast.Consume.NONE:
         return parts
     return dataclasses.replace(parts.with_pattern(pattern), related=related)
 
 
 def take_out(
-    p: ast.Pattern, schema: Schema | None = None, is_early: IsEarly = is_checked_early
+    p: ast.Pattern, schema: Schema | None = None, is_early: IsEarly = is_checked_early, is_late: IsLate = _never
 ) -> tuple[ast.Pattern, Conditions]:
     """The pattern with conditions where registers can check them, and the other conditions that relate events.
 
@@ -75,35 +103,49 @@ def take_out(
     ('A AS x ; (B AS y FILTER y.w = 1)+ FILTER y.v > x.v', ['y.s LIKE x.s'])
     """
     local = local_conditions(p)
-    pattern, taken = _take(p, schema, lambda c, body, schema: c in local or is_early(c, body, schema))
+    how = _How(schema, lambda c, body, schema: c in local or is_early(c, body, schema), is_late)
+    pattern, taken = _take(p, how)
     known = bindings(pattern).keys()
     return (pattern, taken) if all(names_in(c) <= known for c in taken) else (p, _NONE)
 
 
-def _take(p: ast.Pattern, schema: Schema | None, is_early: IsEarly) -> tuple[ast.Pattern, Conditions]:
+class _How(NamedTuple):
+    schema: Schema | None
+    is_early: IsEarly
+    is_late: IsLate
+
+    def early(self, c: ast.Expression, p: ast.Pattern) -> bool:
+        return not isinstance(c, ast.EachRound) and self.is_early(c, p, self.schema)
+
+    def late(self, c: ast.Expression) -> bool:
+        return self.is_late(c, self.schema)
+
+
+def _take(p: ast.Pattern, how: _How) -> tuple[ast.Pattern, Conditions]:
     """As `take_out`; conditions may speak of variables that a pattern around `p` binds."""
-    made, taken = _moved(p, schema, is_early)
+    made, taken = _moved(p, how)
     if isinstance(p, ast.Filter) or nullable(made):
         return made, taken  # in a filter around a pattern of optional steps, it could no longer be left out
-    here = [c for c in taken if variables_of(c) <= bindings(made).keys() and is_early(c, made, schema)]
+    here = [c for c in taken if variables_of(c) <= bindings(made).keys() and how.early(c, made)]
     for c in here:
         made = ast.Filter(made, c, span=c.span)
     return made, tuple(c for c in taken if c not in here)
 
 
-def _moved(p: ast.Pattern, schema: Schema | None, is_early: IsEarly) -> tuple[ast.Pattern, Conditions]:
-    take = partial(_take, schema=schema, is_early=is_early)
+def _moved(p: ast.Pattern, how: _How) -> tuple[ast.Pattern, Conditions]:
+    take = partial(_take, how=how)
     match p:
         case ast.Filter():
-            return _from_filter(_in_comparisons(p, schema), *take(p.body), lambda c: is_early(c, p.body, schema))
+            return _from_filter(_in_comparisons(p, how.schema), *take(p.body), how)
         case ast.Within() | ast.As() | ast.Unless() | ast.Iteration() | ast.Optional() | ast.SpanOf() | ast.After():
             body, taken = take(p.body)
-            staying = tuple(c for c in taken if not _may_leave(c, p))
-            if staying and nullable(body):
+            outside = {c: _outside(c, p, how) for c in taken}
+            staying = [c for c, other in outside.items() if other is None]
+            if staying and (nullable(body) or any(map(_is_of_rounds, staying))):
                 return p, _NONE
             for c in staying:
                 body = ast.Filter(body, c, span=c.span)
-            return dataclasses.replace(p, body=body), tuple(c for c in taken if c not in staying)
+            return dataclasses.replace(p, body=body), tuple(c for c in outside.values() if c is not None)
         case ast.Sequence() | ast.NotBetween() | ast.All() | ast.Or():
             changes, found = {}, _NONE
             for side, other in (("left", "right"), ("right", "left")):
@@ -123,14 +165,12 @@ def _in_comparisons(p: ast.Filter, schema: Schema | None) -> ast.Filter:
     return p if spelled == conjuncts_of(p.condition) else with_conjuncts(p, spelled) or p
 
 
-def _from_filter(
-    p: ast.Filter, body: ast.Pattern, taken: Conditions, is_early: Callable[[ast.Expression], bool]
-) -> tuple[ast.Pattern, Conditions]:
+def _from_filter(p: ast.Filter, body: ast.Pattern, taken: Conditions, how: _How) -> tuple[ast.Pattern, Conditions]:
     """`body` is that of the filter without what was taken out of it."""
     own = bindings(p.body).keys()
     conjuncts = conjuncts_of(p.condition)
-    related = tuple(c for c in conjuncts if _relates(c) and _own(c, p.body))
-    settled = [c for c in related if variables_of(c) <= own and is_early(c)]
+    related = tuple(c for c in conjuncts if (_relates(c) or (speaks_of_rounds(c) and how.late(c))) and _own(c, p.body))
+    settled = [c for c in related if variables_of(c) <= own and how.early(c, p.body)]
     leaving = tuple(c for c in related if c not in settled)
     made = with_conjuncts(dataclasses.replace(p, body=body), [c for c in conjuncts if c not in leaving])
     if made is None and nullable(body):
@@ -147,9 +187,23 @@ def _relates(c: ast.Expression) -> bool:
     return len(variables_of(c)) > 1 and is_plain(c)
 
 
+def _is_of_rounds(c: ast.Expression) -> bool:
+    return isinstance(c, ast.EachRound) or speaks_of_rounds(c)
+
+
 def _own(c: ast.Expression, p: ast.Pattern) -> frozenset[str]:
     """The variables of the condition that the pattern binds."""
     return names_in(c) & bindings(p).keys()
+
+
+def _outside(c: ast.Expression, p: _Around, how: _How) -> ast.Expression | None:
+    """The condition as it stands outside of `p`; None where it has to stay in its body."""
+    if isinstance(c, ast.EachRound):
+        return c if may_leave(c, p) else None
+    if isinstance(p, ast.Iteration) and (speaks_of_rounds(c) or not _may_leave(c, p)):
+        made = None if aggregates_of(c) or how.is_late is _never else each_round(c, p)
+        return made if made is not None and (made.set_ or how.late(c)) else None
+    return c if _may_leave(c, p) else None
 
 
 def _may_leave(c: ast.Expression, p: _Around) -> bool:

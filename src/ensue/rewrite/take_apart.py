@@ -44,6 +44,7 @@ class Alike(Enum):
     BOTH = auto()
     START = auto()  # what must not follow ends later
     END = auto()  # what must not come before starts earlier
+    MARKS = auto()  # neither: what was chosen is a part of the whole
 
 
 @dataclass(frozen=True)
@@ -77,13 +78,13 @@ def absences_in(p: ast.Pattern, path: Path = ()) -> Iterator[tuple[Path, ast.Pat
     """The patterns with something absent, each with its place; not those inside of what is absent."""
     if isinstance(p, ast.Absence) or (isinstance(p, ast.Iteration) and p.absent is not None):
         yield path, p
-    for name, part in _inner(p):
+    for name, part in inner_parts(p):
         yield from absences_in(part, (*path, name))
 
 
 def without(p: ast.Pattern, out: Collection[Path], path: Path = ()) -> ast.Pattern:
     """The pattern without the absences at these places."""
-    parts = {name: without(part, out, (*path, name)) for name, part in _inner(p)}
+    parts = {name: without(part, out, (*path, name)) for name, part in inner_parts(p)}
     made = dataclasses.replace(p, **parts) if parts else p  # type: ignore[arg-type]
     return _lifted(made) if path in out else made
 
@@ -102,30 +103,30 @@ def taken_apart(p: ast.Pattern, out: Collection[Path]) -> Apart:
     names = (f"{_BESIDE}{n}" for n in count(1))
     told, pinned = {}, p
     for path in sorted(out):
-        node, compared = _Pins(p, path, names).of(_at(pinned, path))
-        pinned = _put(pinned, path, node)
+        node, compared = _Pins(p, path, names).of(part_at(pinned, path))
+        pinned = put_at(pinned, path, node)
         told[path] = compared
     excluded = tuple(_Present(pinned, out, path, told[path]).excluded() for path in sorted(out))
-    deadlines = [node.deadline for path in out if isinstance(node := _at(p, path), ast.NotAfter)]
+    deadlines = [node.deadline for path in out if isinstance(node := part_at(p, path), ast.NotAfter)]
     return Apart(without(pinned, out), excluded, next(iter(deadlines), None))
 
 
-def _inner(p: ast.Pattern) -> list[tuple[str, ast.Pattern]]:
+def inner_parts(p: ast.Pattern) -> list[tuple[str, ast.Pattern]]:
     """The patterns whose events are those of `p`."""
     fields = ((f.name, getattr(p, f.name)) for f in dataclasses.fields(p))
     return [(n, v) for n, v in fields if isinstance(v, ast.Pattern) and n not in ("absent", "closing", "past")]
 
 
-def _at(p: ast.Pattern, path: Path) -> ast.Pattern:
+def part_at(p: ast.Pattern, path: Path) -> ast.Pattern:
     for name in path:
         p = getattr(p, name)
     return p
 
 
-def _put(p: ast.Pattern, path: Path, node: ast.Pattern) -> ast.Pattern:
+def put_at(p: ast.Pattern, path: Path, node: ast.Pattern) -> ast.Pattern:
     if not path:
         return node
-    part = _put(getattr(p, path[0]), path[1:], node)
+    part = put_at(getattr(p, path[0]), path[1:], node)
     return dataclasses.replace(p, **{path[0]: part})  # type: ignore[arg-type]
 
 
@@ -179,7 +180,8 @@ class _Pins:
         if name is not None and name not in (q.name for q in ast.find(absent, ast.Type)):
             return p, frozenset({name})
         name = next(self._names)
-        return _marked(p, name, last=last, under_as=False), frozenset({name})
+        made = _marked(p, name, last=last, under_as=False)
+        return made, frozenset(bindings(made)) - bindings(p).keys()
 
     def _own(self, p: ast.Pattern, *, last: bool) -> str | None:
         """A variable that always is the last event, or the first, and nothing else."""
@@ -221,8 +223,12 @@ def _marked(p: ast.Pattern, name: str, *, last: bool, under_as: bool) -> ast.Pat
             other = inner(far) if nullable(near) else far
             left, right = (other, inner(near)) if last else (inner(near), other)
             return dataclasses.replace(p, left=left, right=right)
-        case ast.Or() | ast.All():
+        case ast.Or():
             return dataclasses.replace(p, left=inner(p.left), right=inner(p.right))
+        case ast.All():  # one name on both sides would be one event
+            left = _marked(p.left, f"{name} on the left", last=last, under_as=under_as)
+            right = _marked(p.right, f"{name} on the right", last=last, under_as=under_as)
+            return dataclasses.replace(p, left=left, right=right)
     raise NotApart
 
 
@@ -237,7 +243,7 @@ class _Present:
 
     def __init__(self, p: ast.Pattern, out: Collection[Path], path: Path, compared: frozenset[str]) -> None:
         self._whole, self._out, self._path, self._compared = p, out, path, compared
-        node = _at(p, path)
+        node = part_at(p, path)
         assert isinstance(node, ast.Absence)
         self._node: ast.Unless | ast.NotBetween | ast.NotAfter | ast.NotBefore = node
         self._absent = _told_apart(self._node.absent, _bound(p).keys())
@@ -341,7 +347,7 @@ def _bound(p: ast.Pattern, path: Path | None = None) -> Counter[str]:
     Places in different alternatives count as one, unless the absence at `path` is in one of these.
     """
     found = Counter[str]([p.name] if isinstance(p, ast.Type) else [p.variable] if isinstance(p, ast.As) else [])
-    parts = [_bound(part, path[1:] if path and path[0] == name else None) for name, part in _inner(p)]
+    parts = [_bound(part, path[1:] if path and path[0] == name else None) for name, part in inner_parts(p)]
     if isinstance(p, ast.Or) and not path:
         return parts[0] | parts[1]
     for part in parts:

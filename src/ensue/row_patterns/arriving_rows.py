@@ -88,6 +88,10 @@ class ArrivingRows:
         """Nothing is expected of the rows."""
         return 0
 
+    def beyond(self) -> int:
+        """A number that does not fit its column is an error here."""
+        return 0
+
     @property
     def next_due(self) -> int | None:
         """The time in microseconds from which on `pass_time` may give more without new rows."""

@@ -83,6 +83,7 @@ class _ClauseChecker:
             behind,
             before,
             self._text,
+            tuple(terms.frames),
         )
 
     def _refuse(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -20,12 +21,15 @@ from ensue.row_patterns.match_terms import (
     Formula,
     Navigation,
     NumberOfMatch,
+    PartitionFrame,
     RowValue,
     Term,
     ValueOrder,
 )
 
 _PHYSICAL = ("PREV", "NEXT")
+#: The search keeps so many rows of each way through the pattern for FIRST(x, n) and LAST(x, n), and no more.
+MOST_KEPT = 1_000
 
 
 class TermChecker:
@@ -48,6 +52,7 @@ class TermChecker:
         self._columns = ColumnNames(table.attributes)
         self._unions = unions
         self._row = Schema({**table.attributes, LABEL: STRING, NUMBER: INTEGER})
+        self.frames: list[PartitionFrame] = []
 
     def condition(self, e: ast.Expression) -> Formula | None:
         """A condition of DEFINE: TRUE or FALSE, and of the match so far."""
@@ -116,7 +121,7 @@ class TermChecker:
             case rows.Classifier():
                 of, value = self._row_value(e, e)
                 return Navigation(value, of)
-            case ast.Name():
+            case ast.Name() | rows.Framed():
                 of, value = self._row_value(e, e)
                 return Navigation(value, of)
             case ast.Attribute() if self._is_variable(e):
@@ -157,7 +162,12 @@ class TermChecker:
 
     def _logical(self, e: rows.Navigate) -> Navigation:
         of, value = self._row_value(e.argument, e)
-        return Navigation(value, of, self._is_final(e, e.semantics), e.function == "FIRST", self._offset(e, 0))
+        offset = self._offset(e, 0)
+        if offset > MOST_KEPT and self._in_define:
+            message = f"the second argument of {e.function} is at most {MOST_KEPT:,} in DEFINE"
+            hint = "for each way through the pattern, so many rows are kept; PREV(x, n) has no such bound"
+            self._refuse(e, message, hint, ProblemKind.UNSUPPORTED)
+        return Navigation(value, of, self._is_final(e, e.semantics), e.function == "FIRST", offset)
 
     def _offset(self, e: rows.Navigate, otherwise: int) -> int:
         offset = e.offset
@@ -262,10 +272,42 @@ class TermChecker:
                 return ast.Name(LABEL, span=e.span)
             case rows.MatchNumber():
                 return ast.Name(NUMBER, span=e.span)
+            case rows.Framed():
+                speak_of.setdefault(None, e)
+                return ast.Name(self._framed(e), span=e.span)
             case rows.Navigate() | rows.Aggregated():
                 self._refuse_nesting(e, where)
                 return ast.Literal(None, ast.LiteralType.NULL, span=e.span)
         return None
+
+    def _framed(self, e: rows.Framed) -> str:
+        """The name of the column that an aggregate over a frame of rows becomes."""
+        written = rows.Aggregated(e.function, e.arguments, span=e.span)
+        arguments: tuple[RowValue, ...] = ()
+        if takes_arguments(written, self._refuse):
+            arguments = tuple(self._of_partition(a, e) for a in e.arguments)
+        type_ = type_of_aggregate(written, [a.type for a in arguments], self._refuse)
+        frame = PartitionFrame("", Aggregate(e.function, arguments, type_), e.low, e.high)
+        for known in self.frames:
+            if replace(known, name="") == frame:
+                return known.name
+        name = f"\0frame {len(self.frames)}"
+        self.frames.append(replace(frame, name=name))
+        self._row = Schema({**self._row.attributes, name: type_})
+        return name
+
+    def _of_partition(self, e: ast.Expression, where: ast.Expression) -> RowValue:
+        """An expression over the columns of a row, which may be of no match."""
+        for part in ast.walk(e):
+            speaks = isinstance(
+                part, rows.Navigate | rows.Aggregated | rows.Classifier | rows.MatchNumber | rows.Framed
+            )
+            if speaks or (isinstance(part, ast.Attribute) and part.variable in self._unions):
+                hint = "its rows are those of the partition: name columns without a variable"
+                self._refuse(where, "what OVER (ROWS ...) is of cannot speak of the match", hint, ProblemKind.SCOPE)
+                return RowValue(ast.Literal(None, ast.LiteralType.NULL), NULL)
+        _, (value,) = self._row_values((e,), where, needs_column=False)
+        return value
 
     def _refuse_nesting(self, e: ast.Expression, where: ast.Expression) -> None:
         def called(part: ast.Expression) -> str:

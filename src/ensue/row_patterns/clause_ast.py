@@ -55,6 +55,24 @@ class MatchNumber(Expression):
     """`MATCH_NUMBER()`"""
 
 
+@dataclass(frozen=True)
+class MatchTime(Expression):
+    """`MATCH_ROWTIME()`: the first column of ORDER BY in the last row; the reader puts that in its place."""
+
+
+@dataclass(frozen=True)
+class Framed(Expression):
+    """`avg(x) OVER (ROWS BETWEEN 2 PRECEDING AND CURRENT ROW)`: over rows of the partition, whatever the match is.
+
+    `low` and `high` are the first and the last row, counted from the current one; None is the partition's end.
+    """
+
+    function: str
+    arguments: tuple[Expression, ...]
+    low: int | None
+    high: int | None
+
+
 # ---------------------------------------------------------------- patterns
 
 

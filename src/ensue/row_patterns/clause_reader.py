@@ -34,6 +34,7 @@ class ClauseReader(ExpressionReader):
             hint = "write PATTERN (A B+), and what A and B are in DEFINE"
             self.refuse("MATCH_RECOGNIZE needs a PATTERN", start.span, hint)
         pattern, within = parts["PATTERN"]
+        self._put_in_times(parts)
         return rows.MatchRecognize(
             pattern,
             parts.get("PARTITION", ()),
@@ -46,6 +47,21 @@ class ClauseReader(ExpressionReader):
             parts.get("DEFINE", ()),
             span=self.span_from(start),
         )
+
+    def _put_in_times(self, parts: dict[str, Any]) -> None:
+        """Puts the first column of ORDER BY into the place of MATCH_ROWTIME()."""
+        order = parts.get("ORDER", ())
+
+        def by(e: ast.Expression) -> ast.Expression | None:
+            if not isinstance(e, rows.MatchTime):
+                return None
+            if not order or not isinstance(order[0].expression, ast.Name | ast.Attribute):
+                hint = "write ORDER BY with a column of times, or name it: LAST(time)"
+                self.refuse("MATCH_ROWTIME() takes the first column of ORDER BY", e.span, hint)
+            return rows.Navigate("LAST", replace(order[0].expression, span=e.span), span=e.span)
+
+        for part, name in (("MEASURES", "expression"), ("DEFINE", "condition")):
+            parts[part] = tuple(replace(p, **{name: ast.replaced(getattr(p, name), by)}) for p in parts.get(part, ()))
 
     def _part(self, parts: dict[str, Any]) -> None:
         """Reads one part of the clause; each comes once, and the standard's order is not asked for."""
@@ -228,4 +244,6 @@ class ClauseReader(ExpressionReader):
             self.take(")")
             return rows.Permutation(parts, span=self.span_from(start)) if len(parts) > 1 else parts[0]
         token = self.name("a pattern")
+        if token.kind == "name" and token.text.endswith("$"):  # in A$, the end of the partition stands behind A
+            token = self.split(token, len(token.text.rstrip("$")))
         return rows.Variable(variable_of(token), span=token.span)

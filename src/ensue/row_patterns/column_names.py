@@ -30,5 +30,6 @@ class ColumnNames:
             return Problem(
                 ProblemKind.NAME, f"'{name}' may be {' or '.join(alike)}", span, "write it as the table does"
             )
-        hint = did_you_mean(name, self.names) or f"the columns are {listed(self.names)}"
+        known = f"the columns are {listed(self.names)}" if self.names else "there are no columns here"
+        hint = did_you_mean(name, self.names) or known
         return Problem(ProblemKind.NAME, f"unknown column '{name}'", span, hint)

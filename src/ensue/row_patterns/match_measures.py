@@ -15,19 +15,17 @@ import pyarrow.compute as pc
 
 from ensue.columns.conversions import as_type, plain
 from ensue.columns.evaluation import evaluated
-from ensue.columns.raw_arrays import array_of, missing, raw
+from ensue.columns.raw_arrays import array_of
 from ensue.data.events import integers
-from ensue.data.schema import Kind
 from ensue.kernels.row_members import nth_members
 from ensue.language import ast
 from ensue.row_patterns.aggregates_of_rows import aggregates_of
 from ensue.row_patterns.match_finding import FoundMatches
 from ensue.row_patterns.match_terms import LABEL, NUMBER, Aggregate, Formula, Navigation, NumberOfMatch, RowValue, Term
 from ensue.row_patterns.ordered_rows import Integers, OrderedRows
+from ensue.row_patterns.running_aggregates import by_differences, of_prefixes
 
 Mask = npt.NDArray[np.bool_]
-#: So many values of running aggregates are looked at at a time.
-_AT_ONCE = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -169,10 +167,15 @@ class Measures:
             return integers(high - low)
         values = self._values_of_members(term, members)
         if term.function in ("count", "sum") and not term.distinct:
-            quick = _by_prefixes(term, values[0], low, high)
+            quick = by_differences(term, values[0], low, high)
             if quick is not None:
                 return quick
-        return self._one_by_one(term, values, low, high)
+        first = members.before[self.found.offset]  # the first member of each match
+        if self.views.one_each:
+            return aggregates_of(term, values, first)
+        if term.final:
+            return aggregates_of(term, values, first).take(integers(self.views.match))
+        return of_prefixes(term, values, np.repeat(first[:-1], np.diff(first)), low, high)
 
     def _values_of_members(self, term: Aggregate, members: _Members) -> list[pa.Array]:
         """What the aggregate needs, at each member."""
@@ -182,48 +185,8 @@ class Measures:
         there = np.ones(len(row), dtype=np.bool_)
         return [plain(own._at(value, row, there, members.places)) for value in term.values]
 
-    def _one_by_one(self, term: Aggregate, values: list[pa.Array], low: Integers, high: Integers) -> pa.Array:
-        """Each set written out, so many values at a time."""
-        ends = np.cumsum(high - low)
-        parts: list[pa.Array] = []
-        begin = 0
-        while begin < len(low) or not parts:
-            done = ends[begin - 1] if begin else 0
-            end = max(int(np.searchsorted(ends, done + _AT_ONCE, side="right")), begin + 1)
-            sizes = (high - low)[begin:end]
-            offsets = np.concatenate([[0], np.cumsum(sizes)])
-            taken = np.arange(offsets[-1]) + np.repeat(low[begin:end] - offsets[:-1], sizes)
-            index = integers(taken)
-            parts.append(aggregates_of(term, [v.take(index) for v in values], offsets))
-            begin = end
-        return parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
-
 
 def _taken(column: pa.Array, index: pa.Array) -> pa.Array:
     if not len(column):
         return pa.nulls(len(index), column.type)
     return column.take(index)
-
-
-def _by_prefixes(term: Aggregate, values: pa.Array, low: Integers, high: Integers) -> pa.Array | None:
-    """Counts, and sums of whole numbers, as differences of running sums; None for another aggregate."""
-    null = missing(values)
-    known = np.ones(len(values), dtype=np.int64) if null is None else (~null).astype(np.int64)
-    if pa.types.is_null(values.type):
-        known = np.zeros(len(values), dtype=np.int64)
-    count = _between(known, low, high)
-    if term.function == "count":
-        return integers(count)
-    if term.type.kind is not Kind.INTEGER or values.type != pa.int64():
-        return None
-    numbers = np.where(known == 1, raw(values), 0)
-    lows, highs = _between(numbers & (2**32 - 1), low, high), _between(numbers >> 32, low, high)
-    highs += lows >> 32
-    fits = (highs >= -(2**31)) & (highs < 2**31)
-    return array_of((highs << 32) | (lows & (2**32 - 1)), (count == 0) | ~fits, pa.int64())
-
-
-def _between(numbers: Integers, low: Integers, high: Integers) -> Integers:
-    sums = np.concatenate([[0], np.cumsum(numbers)])
-    found: Integers = sums[high] - sums[low]
-    return found

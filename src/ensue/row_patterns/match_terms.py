@@ -137,6 +137,16 @@ class CheckedMeasure:
     formula: Formula
 
 
+@dataclass(frozen=True)
+class PartitionFrame:
+    """A column that is computed from rows around each row: `low` to `high`, None for the end of the partition."""
+
+    name: str
+    aggregate: Aggregate
+    low: int | None
+    high: int | None
+
+
 #: A measure of results that have no columns, since a table without columns has no rows. Nobody sees it.
 NO_COLUMNS = "\0match"
 
@@ -158,6 +168,7 @@ class CheckedClause:
     columns: tuple[str, ...]  # those of the table that the result shows behind the measures
     shown_first: tuple[str, ...]  # and those that it shows before them
     text: str
+    frames: tuple[PartitionFrame, ...] = ()  # columns that conditions and measures read beside those of the table
 
     @property
     def column_names(self) -> tuple[str, ...]:

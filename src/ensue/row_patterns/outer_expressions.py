@@ -103,7 +103,11 @@ class OuterScope:
                     hint = "an aggregate stands in the items, in HAVING and in ORDER BY"
                     problems.append(_refused(part, f"{part.function} cannot stand here", hint))
                     return _NULL
-                case rows.Navigate() | rows.Classifier() | rows.MatchNumber():
+                case rows.Framed():
+                    hint = "in MEASURES and DEFINE it can: the frame is one of the partition's rows"
+                    problems.append(_refused(part, f"{part.function} OVER (...) cannot stand here", hint))
+                    return _NULL
+                case rows.Navigate() | rows.MatchTime() | rows.Classifier() | rows.MatchNumber():
                     hint = "make it a measure: MEASURES CLASSIFIER() AS variable"
                     problems.append(_refused(part, "what speaks of a match stands in MEASURES and DEFINE", hint))
                     return _NULL

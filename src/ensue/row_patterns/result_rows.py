@@ -14,6 +14,7 @@ from ensue.row_patterns.match_finding import FoundMatches, Plan, find_matches
 from ensue.row_patterns.match_measures import Measures, Views
 from ensue.row_patterns.match_terms import CheckedClause
 from ensue.row_patterns.ordered_rows import Integers, OrderedRows, order_rows
+from ensue.row_patterns.partition_frames import with_frames
 
 #: The most steps that the search takes from one row before it gives up.
 BUDGET = 2_000_000
@@ -21,7 +22,7 @@ BUDGET = 2_000_000
 
 def recognize_rows(plan: Plan, table: pa.Table, budget: int = BUDGET) -> pa.Table:
     """The rows of the clause over the table: partition after partition, match after match."""
-    rows = order_rows(plan.clause, table)
+    rows = with_frames(plan.clause, order_rows(plan.clause, table))
     return rows_of(plan.clause, rows, find_matches(plan, rows, budget))
 
 

@@ -61,7 +61,12 @@ class SelectReader(ClauseReader):
             self.take("BY")
             order = self.several(self.sort_key)
         limit = self._number() if self.took("LIMIT") else None
-        offset = self._number() if self.took("OFFSET") else 0
+        offset = 0
+        if self.took("OFFSET"):
+            offset = self._number()
+            self._took_rows()
+        if self.took("FETCH"):
+            limit = self._fetched()
         self._nested -= 4
         span = self.span_from(start)
         return replace(found, order=order, limit=limit, offset=offset, named=named, span=span)
@@ -127,6 +132,18 @@ class SelectReader(ClauseReader):
         every = (rows.Item(None, span=start.span),)
         query = table if isinstance(table, rows.Select) and not columns else rows.Select(every, source, span=start.span)
         return variable_of(name), query
+
+    def _fetched(self) -> int:
+        """The number of rows of FETCH FIRST 3 ROWS ONLY, which is what LIMIT 3 is in the standard."""
+        if not self.took("FIRST"):
+            self.take("NEXT", hint="write FETCH FIRST 3 ROWS ONLY")
+        found = self._number() if self.here.kind == "integer" else 1
+        self._took_rows()
+        self.take("ONLY")
+        return found
+
+    def _took_rows(self) -> bool:
+        return self.took("ROWS") or self.took("ROW")
 
     def _number(self) -> int:
         if self.here.kind != "integer":

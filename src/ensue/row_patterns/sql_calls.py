@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import replace
+from math import inf
 
 from ensue.errors import ProblemKind, did_you_mean, listed
 from ensue.language import ast
 from ensue.logic.functions import FUNCTIONS
 from ensue.row_patterns import clause_ast as rows
 from ensue.row_patterns.sql_tokens import Token, TokenReader, variable_of
-from ensue.row_patterns.sql_words import AGGREGATES, FIELDS, NAVIGATION, OTHER_NAMES, SHORTENED, TYPES
+from ensue.row_patterns.sql_words import (
+    AGGREGATES,
+    FIELDS,
+    FRAMED,
+    LISTS_TO_TEXTS,
+    NAVIGATION,
+    OTHER_NAMES,
+    SHORTENED,
+    TYPES,
+)
 
 
 class CallReader(TokenReader):
@@ -69,6 +79,9 @@ class CallReader(TokenReader):
         if word == "MATCH_SEQUENCE_NUMBER":  # Snowflake's
             self.take(")")
             return rows.Aggregated("count", semantics=rows.Semantics.RUNNING, span=self.span_from(start))
+        if word == "MATCH_ROWTIME":  # Flink's
+            self.take(")")
+            return rows.MatchTime(span=self.span_from(start))
         if word == "CLASSIFIER":
             variable = None if self.sees(")") else variable_of(self.name("a variable"))
             self.take(")")
@@ -81,7 +94,8 @@ class CallReader(TokenReader):
             return rows.Navigate(NAVIGATION[word], argument, offset, span=self.span_from(start))
         function = OTHER_NAMES.get(start.text.lower(), start.text.lower())
         if function in AGGREGATES:
-            return self._with_separator(self._aggregate(start, function), word)
+            found = self._with_separator(self._aggregate(start, function), word)
+            return self._framed(found, start) if self.sees("OVER") else found
         arguments = () if self.sees(")") else self.several(self.expression)
         self.take(")")
         self._refuse_window()
@@ -89,6 +103,10 @@ class CallReader(TokenReader):
 
     def _function(self, start: Token, function: str, arguments: tuple[ast.Expression, ...]) -> ast.Expression:
         span = self.span_from(start)
+        if function in LISTS_TO_TEXTS and len(arguments) == 2:
+            gathered, separator = arguments[:: LISTS_TO_TEXTS[function]]
+            if isinstance(gathered, rows.Aggregated) and gathered.function == "collect":
+                return replace(gathered, function="string_agg", arguments=(*gathered.arguments, separator), span=span)
         if function == "mod":
             if len(arguments) != 2:
                 self.refuse(f"mod takes 2 arguments, not {len(arguments)}", span)
@@ -102,7 +120,7 @@ class CallReader(TokenReader):
     # -- aggregates
 
     @staticmethod
-    def _with_separator(e: rows.Aggregated, word: str) -> ast.Expression:
+    def _with_separator(e: rows.Aggregated, word: str) -> rows.Aggregated:
         """A text without a separator has that of the system whose word it is."""
         if e.function != "string_agg" or len(e.arguments) != 1:
             return e
@@ -125,10 +143,7 @@ class CallReader(TokenReader):
             order = self._order() or self.unexpected("ORDER")
             self.take(")")
         found = rows.Aggregated(function, arguments, distinct, rows_of, order=order, span=self.span_from(start))
-        if self.sees("FILTER", "("):
-            found = self._filtered(found, start)
-        self._refuse_window()
-        return found
+        return self._filtered(found, start) if self.sees("FILTER", "(") else found
 
     def _order(self) -> tuple[rows.SortKey, ...]:
         if not self.took("ORDER"):
@@ -153,6 +168,42 @@ class CallReader(TokenReader):
         value = e.arguments[0] if e.arguments else counted
         kept = ast.Case(None, (condition, value), None, span=span)
         return replace(e, arguments=(kept, *e.arguments[1:]), span=span)
+
+    def _framed(self, e: rows.Aggregated, start: Token) -> ast.Expression:
+        """The aggregate over a frame of rows, which Snowflake has in conditions; other windows are refused."""
+        if not self.sees("OVER", "(", "ROWS"):
+            self._refuse_window()
+        place = self.take("OVER", "(", "ROWS")
+        high = 0.0
+        if self.took("BETWEEN"):
+            low = self._bound()
+            self.take("AND")
+            high = self._bound()
+        else:
+            low = self._bound()
+        self.take(")")
+        span = self.span_from(start)
+        if low > high or low == inf or high == -inf:
+            self.refuse("the frame ends before it begins", self.span_from(place))
+        if e.function not in FRAMED or e.distinct or e.rows_of is not None:
+            hint = f"{listed(FRAMED)} of columns can, without DISTINCT"
+            self.refuse("this cannot stand before OVER (ROWS ...)", span, hint, ProblemKind.UNSUPPORTED)
+        bounds = [None if abs(bound) == inf else int(bound) for bound in (low, high)]
+        return rows.Framed(e.function, e.arguments, *bounds, span=span)
+
+    def _bound(self) -> float:
+        """The first or the last row of a frame, counted from the current row."""
+        if self.took("CURRENT", "ROW"):
+            return 0
+        size = inf
+        if not self.took("UNBOUNDED"):
+            if self.here.kind != "integer" or len(self.here.text) > 9:
+                self.unexpected("UNBOUNDED, CURRENT ROW or a number of rows")
+            size = int(self.step().text)
+        if self.took("PRECEDING"):
+            return -size
+        self.take("FOLLOWING", hint="write ROWS BETWEEN 2 PRECEDING AND CURRENT ROW")
+        return size
 
     def _refuse_window(self) -> None:
         if self.sees("OVER"):

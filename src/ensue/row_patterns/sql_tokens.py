@@ -117,6 +117,15 @@ class TokenReader:
             self.unexpected(what)
         return self.step()
 
+    def split(self, token: Token, length: int) -> Token:
+        """The first characters of the word that was just taken; each of the others comes next as a mark."""
+        begin, text = token.span.start, token.text
+        head = Token(token.kind, text[:length], Span(begin, begin + length), token.word[:length])
+        places = range(begin + length, token.span.end)
+        marks = [Token("mark", m, Span(at, at + 1), m) for at, m in zip(places, text[length:], strict=True)]
+        self._tokens[self._at - 1 : self._at] = [head, *marks]
+        return head
+
     def span_from(self, start: Token) -> Span:
         """The place from a token to the last one that was taken."""
         return Span(start.span.start, max(start.span.end, self._tokens[self._at - 1].span.end))

@@ -26,6 +26,10 @@ AGGREGATES = {
     "count": (0, 1),
     "string_agg": (1, 2),
 }
+#: The aggregates that may be over a frame of rows: `avg(x) OVER (ROWS BETWEEN 2 PRECEDING AND CURRENT ROW)`.
+FRAMED = ("count", "sum", "avg", "min", "max")
+#: What makes a text of array_agg(x) and a separator, in this order or the other way round: that is string_agg.
+LISTS_TO_TEXTS = {"array_join": 1, "array_to_string": 1, "concat_ws": -1}
 #: Other systems' names of functions that are here.
 OTHER_NAMES = {
     **dict.fromkeys(("array_agg", "collect_list", "list"), "collect"),

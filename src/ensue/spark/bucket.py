@@ -19,6 +19,8 @@ from ensue.spark.stream_work import RunningWork, StreamWork
 
 #: The kind of the saved state.
 KIND = "bucket of keys"
+#: The count that streams of AGGREGATE have: numbers that were told as NULL, since they do not fit 64 bits.
+BEYOND = "beyond_64_bits"
 #: Watermarks are in milliseconds, times of events in microseconds.
 MICROS = 1000
 ADVICE = "nothing was changed in it, so the earlier query can go on; start a changed one with a new checkpointLocation"
@@ -159,6 +161,7 @@ class WaitingBucket:
         matches = 0 if rows is None else len(rows)
         running = self.running
         of_running = {"open": running.open, "open_windows": running.open_windows, "unexpected": running.unexpected()}
+        of_running |= {BEYOND: running.beyond()}
         return Told(rows, {**came._asdict(), **of_running, "waiting": waiting, "matches": matches})
 
     def take_in(self, events: pa.Table | None, passed: int) -> ArrivalCounts:

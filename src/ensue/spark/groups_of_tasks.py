@@ -21,6 +21,8 @@ _SENT = "groups"
 SENT = T.StructType([T.StructField(_SENT, T.BinaryType())])
 #: So many groups are in one row.
 _GROUPS_A_ROW = 1 << 16
+#: What a DataFrame has for a number that does not fit 64 bits.
+_INSTEAD = "and log2(count(*)) says how large a number of matches is"
 
 
 class TaskGroups:
@@ -42,6 +44,7 @@ class TaskGroups:
 def sent(recipe: Recipe, folded: pa.Table) -> Batches:
     """What a task sends of its groups; each end is in one task, so its row is sent as it is."""
     if recipe.grouping.is_per_end:
+        recipe.grouping.warn_of_beyond(folded, _INSTEAD)
         yield from handed_back(recipe.rows(recipe.grouping.finished_or_none(folded)))
         return
     for start in range(0, max(len(folded), 1), _GROUPS_A_ROW):
@@ -70,6 +73,7 @@ class PutTogether:
     def __call__(self, batches: Batches) -> Batches:
         grouping = self.recipe.grouping
         folded = grouping.folded(pa.concat_tables([grouping.nothing(), *_tables(batches)]))
+        grouping.warn_of_beyond(folded, _INSTEAD)
         yield from handed_back(self.recipe.rows(grouping.finished(folded)))
 
 

@@ -125,6 +125,11 @@ class Packer:
             yield from _in_batches(self._blobs(table, place, buckets_in_all))
             place += 1
 
+    def packed(self, tables: Iterable[pa.Table], task: int) -> Batches:
+        """The rows of tables that a task has read by itself, as blobs."""
+        for place, table in enumerate(tables, start=task << 32):
+            yield from _in_batches(self._blobs(table, place, self.buckets.in_task()))
+
     def _blobs(self, table: pa.Table, place: int, buckets_in_all: int) -> Iterator[_Blob]:
         """The rows of the table as blobs, one for each bucket."""
         table, buckets = self._shared_out(table, buckets_in_all)

@@ -60,15 +60,18 @@ class Footers:
         return sum(g.rows for g in self.groups)
 
 
-def read_footers(scan: PlainScan, time: str) -> Footers:
-    """The footers of all files; raises LeftToSpark where a column may not be read as Spark reads it."""
+def read_footers(scan: PlainScan, time: str | None) -> Footers:
+    """The footers of all files; raises LeftToSpark where a column may not be read as Spark reads it.
+
+    Without a time column, no row group has a range.
+    """
     with ThreadPoolExecutor(_AT_A_TIME) as pool:
         found = list(pool.map(lambda path: _footer(path, scan, time), scan.paths))
     groups = [g._replace(file=number) for number, (_, groups) in enumerate(found) for g in groups]
     return Footers(tuple(file for file, _ in found), tuple(groups))
 
 
-def _footer(path: str, scan: PlainScan, time: str) -> tuple[ScannedFile, list[RowGroup]]:
+def _footer(path: str, scan: PlainScan, time: str | None) -> tuple[ScannedFile, list[RowGroup]]:
     import pyarrow.parquet as pq
 
     try:
@@ -87,8 +90,8 @@ def _footer(path: str, scan: PlainScan, time: str) -> tuple[ScannedFile, list[Ro
         names.append(name)
         values.append(value_in_path(path, column) if in_path else None)
     file = ScannedFile(path, status.st_size, status.st_mtime_ns, tuple(names), tuple(values))
-    at = next(k for k, column in enumerate(scan.columns) if column.name == time)
-    return file, _groups(metadata, schema, names[at])
+    timed = next((name for name, column in zip(names, scan.columns, strict=True) if column.name == time), None)
+    return file, _groups(metadata, schema, timed)
 
 
 def _name_in_file(column: str, schema: pa.Schema, case_sensitive: bool, path: str) -> str | None:

@@ -25,6 +25,9 @@ class RunningWork(Protocol):
     def unexpected(self) -> int:
         """How many events since the last call were not as the query expects them."""
 
+    def beyond(self) -> int:
+        """How many numbers in the rows since the last call were NULL, as they have no 64 bits."""
+
     @property
     def next_due(self) -> int | None:
         """The time from which on `pass_time` may give rows without new ones; None if it gives none."""

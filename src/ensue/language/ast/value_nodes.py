@@ -221,3 +221,17 @@ class Running(Expression):
     """`RUNNING sum(y.a)`: the aggregate over the rounds so far of an iteration, this one included."""
 
     aggregate: Call
+
+
+@dataclass(frozen=True)
+class EachRound(Expression):
+    """A condition that every round of an iteration has to satisfy, as it is judged on whole matches. No text has it.
+
+    Each of the variables marks one event in every round. The condition may also speak of a set, event by event: its
+    events of a round come before the one that `behind` marks.
+    """
+
+    condition: Expression
+    variables: tuple[str, ...]
+    set_: str = ""
+    behind: str = ""

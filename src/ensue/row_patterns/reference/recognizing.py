@@ -18,6 +18,7 @@ from ensue.language.ast import NANOSECONDS
 from ensue.row_patterns.clause_ast import RowsPerMatch, SkipTo
 from ensue.row_patterns.match_terms import CheckedClause
 from ensue.row_patterns.reference.backtracking import Mapped, find_match
+from ensue.row_patterns.reference.frame_values import with_frames
 from ensue.row_patterns.reference.match_context import MatchContext, Partition
 from ensue.row_patterns.reference.value_order import compared
 
@@ -39,7 +40,7 @@ def recognize(clause: CheckedClause, table: pa.Table) -> pa.Table:
     found: list[tuple[Any, ...]] = []
     for members in _partitions(clause, table, values):
         columns = {name: [column[i] for i in members] for name, column in values.items()}
-        partition = Partition(columns, Schema.of(table.schema), len(members))
+        partition = with_frames(clause, Partition(columns, Schema.of(table.schema), len(members)))
         found.extend(_rows(clause, partition, list(_matches(clause, partition))))
     types = [table.schema.field(n).type for n in clause.shown_first]
     types += [m.formula.type.arrow for m in clause.measures]

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -27,8 +28,10 @@ from ensue.spark.crossing import compacted
 from ensue.spark.frames import EventFrame, check_stream, final_after
 from ensue.spark.packing import PACKED, Packer
 from ensue.spark.plain_columns import OWN, quoted, with_plain_columns
+from ensue.spark.plain_scan import LeftToSpark
 from ensue.spark.recipe import HASH, TIME, travelling_name
 from ensue.spark.recognize.row_recipe import RecognizeBuckets, RowRecipe
+from ensue.spark.recognize.rows_from_files import RowsFromFiles, rows_from_files
 from ensue.spark.recognize.times_as_in_spark import with_session_zone
 from ensue.spark.session_zone import session_zone
 from ensue.spark.streaming import BucketProcessor, run_streaming
@@ -69,8 +72,11 @@ class ClauseJob:
         if self.frame.isStreaming:
             return self._stream(recipe)
         tasks = int(session.conf.get("spark.sql.shuffle.partitions", "200") or 200)
-        buckets = BucketCount(tasks if self.clause.partition else 1, 0)
-        packed = compacted(self.travelling).mapInArrow(Packer(buckets), PACKED)
+        packer = Packer(BucketCount(tasks if self.clause.partition else 1, 0))
+        if isinstance(self.files, RowsFromFiles):
+            packed = self.files.packed(self.frame, packer)
+        else:
+            packed = compacted(self.travelling).mapInArrow(packer, PACKED)
         return packed.repartition("bucket").mapInArrow(RecognizeBuckets(recipe), self.result)
 
     def _stream(self, recipe: RowRecipe) -> DataFrame:
@@ -93,6 +99,9 @@ class ClauseJob:
         for end in ast.find(clause.pattern, rows.PartitionEnd):
             hint = "WITHIN INTERVAL '10' MINUTE behind the pattern bounds a match in time"
             raise self._error("a stream has no last row: $ never holds", end.span, hint)
+        if clause.frames:
+            hint = "PREV(x), and aggregates over rows of the match, can"
+            raise self._error("OVER (ROWS ...) cannot be over a stream", clause.pattern.span, hint)
         first = clause.order[0] if clause.order else None
         if first is None or first.descending or first.column.startswith(COMPUTED):
             what = "there is no ORDER BY" if first is None else "its first column has another order"
@@ -119,6 +128,8 @@ class ClauseJob:
         used = {*clause.partition, *(k.column for k in clause.order), *clause.shown_first, *clause.columns}
         for formula in (*clause.conditions.values(), *(m.formula for m in clause.measures)):
             used.update(_columns_of(formula))
+        for frame in clause.frames:
+            used.update(chain.from_iterable(v.columns for v in frame.aggregate.values))
         return [n for n in self.schema.names if n in used]
 
     @cached_property
@@ -129,13 +140,25 @@ class ClauseJob:
             return None
         return first
 
+    @cached_property
+    def names_on_the_way(self) -> dict[str, str]:
+        """What the columns that Python needs are called on their way, by the names of the DataFrame."""
+        return {self.spark_names[n]: TIME if n == self.time else travelling_name(n) for n in self.used}
+
+    @cached_property
+    def files(self) -> RowsFromFiles | str:
+        """How the tasks of a batch read the files of the table themselves, or why Spark reads them."""
+        try:
+            return rows_from_files(
+                self.frame, self.names_on_the_way, [self.spark_names[k] for k in self.clause.partition]
+            )
+        except LeftToSpark as e:
+            return str(e)
+
     @property
     def travelling(self) -> DataFrame:
         """The columns as they are sent to Python."""
-        columns = []
-        for name in self.used:
-            own = TIME if name == self.time else travelling_name(name)
-            columns.append(F.col(quoted(self.spark_names[name])).alias(own))
+        columns = [F.col(quoted(name)).alias(own) for name, own in self.names_on_the_way.items()]
         if self.clause.partition:
             columns.append(F.hash(*(F.col(quoted(self.spark_names[k])) for k in self.clause.partition)).alias(HASH))
         if not columns:  # Spark has no rows without columns

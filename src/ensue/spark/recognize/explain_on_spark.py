@@ -9,6 +9,7 @@ from ensue.errors import counted
 from ensue.row_patterns.arriving_rows import rows_ahead, rows_behind
 from ensue.row_patterns.explaining import explain_clause
 from ensue.spark.recognize.clause_job import ClauseJob, SparkOptions
+from ensue.spark.recognize.rows_from_files import RowsFromFiles
 from ensue.spark.recognize.sql_on_spark import jobs_of
 
 
@@ -23,6 +24,9 @@ def _on_spark(job: ClauseJob) -> str:
         f"  shared out  {_shared_out(job)}",
         f"  columns     {', '.join(map(_shown, job.used)) or 'none'}",
     ]
+    if not job.frame.isStreaming:
+        read_by = job.files if isinstance(job.files, RowsFromFiles) else f"Spark: {job.files}"
+        lines.append(f"  read by     {read_by}")
     if job.frame.isStreaming:
         lines += [f"  keeps       {kept}" for kept in _kept(job)]
     return "\n".join(["on Spark", *lines])
