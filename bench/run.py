@@ -15,6 +15,7 @@ from bench import (
     growth,
     keyed,
     peers,
+    realistic,
     remembered,
     row_patterns,
     scaling,
@@ -39,6 +40,7 @@ def main() -> None:
     results["correlation"] = section("correlation, one core", remembered.correlation(events))
     results["between events"] = section("conditions between events, one core", between_events.between_events(events))
     results["many types"] = section("many types, one core", between_events.many_types(events))
+    results["realistic"] = section("queries as users write them, one core", list(realistic.realistic(events, [])))
     results["few hits"] = section("correlation with few hits, one core", remembered.few_hits(events))
     results["joined"] = section("peers, pairs of one key", remembered.joined(events))
     results["time"] = section("time, one core", remembered.timed(events))

@@ -15,10 +15,12 @@ import pyspark
 
 from bench import flink
 from bench.report import commit, keep, section
+from bench.spark_adding import adding
 from bench.spark_aggregates import aggregates
 from bench.spark_batch import partitioned, row_patterns, serve, unpartitioned
 from bench.spark_data import as_csv
 from bench.spark_measure import FULL, SETTINGS, SMALL, events, window
+from bench.spark_small_batches import small_batches
 from bench.spark_streams import NAMED, many_queries, revising, streaming
 from ensue.spark import local_session
 
@@ -29,14 +31,15 @@ def main() -> None:
     arguments.add_argument(
         "--only",
         default="",
-        help="sections by their letters: p(artitioned) u s f m(any queries) r(ow patterns) d(isorder) a(ggregates)",
+        help="sections by their letters: p(artitioned) u s f m(any queries) r(ow patterns) d(isorder) a(ggregates) "
+        "q(uery added) b(atches that are small)",
     )
     arguments.add_argument("--serve", help="inner: a session with this master, which runs what it is told to")
     given = arguments.parse_args()
     size = SMALL if given.small else FULL
     if given.serve:
         return serve(given.serve, size)
-    wanted = given.only or "pusfmrda"
+    wanted = given.only or "pusfmrdaqb"
     results: dict[str, Any] = {
         "commit": commit(),
         "python": platform.python_version(),
@@ -46,7 +49,7 @@ def main() -> None:
     }
     if "u" in wanted:
         results["unpartitioned"] = section("unpartitioned, by time slices", unpartitioned(size))
-    if set("psmrda") & set(wanted):
+    if set("psmrdaqb") & set(wanted):
         spark = local_session("local[2]", SETTINGS)
         try:
             if "p" in wanted:
@@ -63,6 +66,12 @@ def main() -> None:
                 results["disorder"] = section(
                     "a stream that is corrected, beside one that waits", revising(spark, size)
                 )
+            if "q" in wanted:
+                title = "a query that is added to a running stream"
+                results["adding"] = section(title, adding(spark, min(size.rounds, 2)))
+            if "b" in wanted:
+                title = "micro-batches of ten events"
+                results["small micro-batches"] = section(title, small_batches(spark, min(size.rounds, 2)))
             if "s" in wanted:
                 for title, rows in streaming(spark, size):
                     results[title] = section(title, rows)

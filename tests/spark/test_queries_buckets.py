@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from fake_state import FakeStore, Timers
 from pyspark.sql import Row
@@ -21,10 +22,13 @@ from ensue.logic.check import check
 from ensue.plan.choice import choose
 from ensue.spark.bucket_count import BucketCount
 from ensue.spark.packing import FIRST, ControlPacker, bucket_key
+from ensue.spark.pushdown import nothing_pushed_down
 from ensue.spark.query_set import Adding, QuerySet
 from ensue.spark.recipe import TIME, TYPE, Recipe
+from ensue.spark.relevance import Relevance
 from ensue.spark.revised_bucket import Disorder
 from ensue.spark.streaming import BucketProcessor
+from ensue.spark.waiting_queries import WaitingQueries
 
 EVENTS = pa.schema([("time", pa.timestamp("us", "UTC")), ("type", pa.string()), ("k", pa.int64()), ("v", pa.float64())])
 PLAIN = "SELECT a.v AS v, b.time AS t FROM S WHERE A AS a ; B AS b PARTITION BY k WITHIN 9 s"
@@ -52,6 +56,11 @@ def queries_of(texts: dict[str, str]) -> QuerySet:
     return QuerySet(recipes, TOLD, adding)
 
 
+def sent(events: pa.Table) -> Row:
+    travelling = events.append_column(TIME, events.column("time")).append_column(TYPE, events.column("type"))
+    return Row(place=0, rows=table_bytes(travelling))
+
+
 @dataclass
 class Stream:
     """One bucket, the latest watermark, and the rows that its queries have told."""
@@ -68,12 +77,11 @@ class Stream:
         processor.init(self.store.handle)
         came = []
         if events is not None:
-            travelling = events.append_column(TIME, events.column("time")).append_column(TYPE, events.column("type"))
-            came.append(Row(place=0, rows=table_bytes(travelling)))
+            came.append(sent(events))
         if control is not None:
             rows = pa.Table.from_pylist([{"name": n, "text": t} for n, t in control], CONTROL)
-            (sent,) = [b for b in in_blobs(rows) if b["bucket"] == FIRST]
-            came.append(Row(place=sent["place"], rows=sent["rows"]))
+            (blob,) = [b for b in in_blobs(rows) if b["bucket"] == FIRST]
+            came.append(Row(place=blob["place"], rows=blob["rows"]))
         for row in processor.handleInputRows((FIRST,), iter(came), Timers(self.watermark)):
             if row.rows is not None:
                 self.rows += table_of(row.rows).to_pylist()
@@ -92,6 +100,42 @@ class Stream:
 
 
 CONTROL = pa.schema([("name", pa.string()), ("text", pa.string())])
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_queries_that_only_wait_tell_what_the_watermark_has_passed(seed: int) -> None:
+    """Each query gets the events that matter to it, and tells what it tells alone."""
+    rng = Random(f"only wait {seed}")
+    texts = {"plain": PLAIN, "absence": ABSENCE, "choice": CHOICE}
+    told = pa.schema([field for field in TOLD if field.name not in ("change", "match")])
+    queries = replace(queries_of(texts), result=told, adding=None)
+    relevance = {}
+    for name, recipe in queries.recipes.items():
+        assert recipe.choice.plan is not None
+        guards = nothing_pushed_down(recipe.choice.plan, items_look_back=False).changing
+        assert guards is not None
+        relevance[name] = Relevance(tuple(guards))
+    store, watermark, rows, late = FakeStore(), 0, list[dict[str, Any]](), 0
+    in_time: list[pa.Table] = []
+    for _ in range(8):
+        begin = max(1, watermark // 1000 - 2)
+        events = random_events(rng, range(begin, begin + 8))
+        early = events.filter(pc.greater(pc.cast(events.column("time"), pa.int64()), watermark * 1000))
+        in_time.append(early)
+        processor = BucketProcessor(WaitingQueries(queries, relevance), BucketCount(1, 0))
+        processor.init(store.handle)
+        for row in processor.handleInputRows((FIRST,), iter([sent(events)]), Timers(watermark)):
+            rows += [] if row.rows is None else table_of(row.rows).to_pylist()
+            assert row.late == len(events) - len(early)
+            late += row.late
+        processor.close()
+        known = pa.concat_tables(in_time)
+        known = known.filter(pc.less_equal(pc.cast(known.column("time"), pa.int64()), watermark * 1000))
+        for name, text in texts.items():
+            found = Counter(row["row"] for row in rows if row["query"] == name)
+            assert found == (answer(text, [known]) if len(known) else Counter()), (seed, name)
+        watermark += rng.choice((0, 2000, 4000))
+    assert len(rows) > 10
 
 
 def in_blobs(rows: pa.Table) -> list[dict[str, Any]]:
@@ -169,6 +213,10 @@ def test_a_text_that_is_no_query_is_told_and_changes_nothing() -> None:
         "FORM": ("choice", "SELECT * FORM S WHERE A"),
         "unknown attribute 'w'": ("plain", PLAIN.replace("a.v", "a.w")),
         "PARTITION BY k is missing": ("sum", "SELECT * FROM S WHERE A ; B WITHIN 5 s"),
+        "AGGREGATE cannot be used here": (
+            "totals",
+            "AGGREGATE count(*) AS n FROM S WHERE A ; B PARTITION BY k WITHIN 5 s",
+        ),
         "no end": ("tens", PLAIN + " LIMIT 10"),
         "no window": ("ever", "SELECT * FROM S WHERE A ; B PARTITION BY k"),
         "named 'match'": ("match", PLAIN.replace("AS v", "AS match")),

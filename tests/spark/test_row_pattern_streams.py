@@ -167,6 +167,7 @@ def test_a_change_is_refused_and_the_stream_as_it_was_goes_on(spark, tmp_path, c
         ("ORDER BY time DESC PATTERN (A)", "its first column has another order"),
         ("ORDER BY date_trunc('day', time) PATTERN (A)", "its first column has another order"),
         ("ORDER BY time PATTERN (A $)", r"\$ never holds"),
+        ("ORDER BY time PATTERN (A) DEFINE A AS v > avg(v) OVER (ROWS 3 PRECEDING)", "cannot be over a stream"),
     ],
 )
 def test_what_a_stream_cannot_have(spark, tmp_path, clause, said):

@@ -69,6 +69,15 @@ def test_a_clause_over_the_rows_of_a_clause(ticks):
     assert found(ensue.sql(query, t=ticks)) == [(len(ensue.sql(f"SELECT * FROM t {V_SHAPE}", t=ticks).collect()),)]
 
 
+def test_a_frame_of_rows_in_a_condition(ticks):
+    clause = """MATCH_RECOGNIZE (
+        PARTITION BY k ORDER BY day MEASURES MATCH_NUMBER() AS n, count(*) AS c, FIRST(day) AS f PATTERN (A+)
+        DEFINE A AS avg(price) OVER (ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) > 80)"""
+    expected = ensue.sql(f"SELECT * FROM t {clause}", t=ticks.toArrow()).to_arrow().to_pylist()
+    assert len(expected) > 1
+    assert found(ensue.sql(f"SELECT * FROM t {clause}", t=ticks)) == sorted(tuple(r.values()) for r in expected)
+
+
 def test_matches_without_columns_are_counted(ticks):
     clause = "MATCH_RECOGNIZE (ORDER BY k, day PATTERN (A B) DEFINE B AS price > PREV(price))"
     expected = len(ensue.sql(f"SELECT 1 AS one FROM t {clause}", t=ticks.toArrow()))

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from sparkling import rows_of
 
 import ensue
-from ensue.errors import DataError, EngineError
+from ensue.errors import DataError, EngineError, QueryError
 
 COLUMNS = "time timestamp, type string, k int, v double"
 PAIRS = ensue.query(
@@ -138,6 +138,16 @@ def test_queries_that_are_known_have_a_struct_each(spark: SparkSession, tmp_path
     assert found.select("row.pairs.v").dropna().count() == len(PAIRS.run(table))
 
 
+def test_that_nothing_follows_holds_for_each_query_of_a_batch(spark: SparkSession, tmp_path: Path) -> None:
+    write_events(tmp_path / "events", event(1, "A"), event(2, "B"))
+    events = spark.read.schema(COLUMNS).json(str(tmp_path / "events"))
+    waits = ensue.query("SELECT b.v AS v FROM S WHERE B AS b ; NOT A WITHIN 9 s")
+    for closed in (False, True):
+        found: Any = ensue.run(events, {"pairs": PAIRS, "waits": waits}, closed=closed)
+        told = {name: ensue.rows(found, name).count() for name in ("pairs", "waits")}
+        assert told == {"pairs": 1, "waits": int(closed)}
+
+
 def test_what_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     write_events(tmp_path / "events", event(1, "A"))
     stream = events_of(spark, tmp_path / "events")
@@ -148,6 +158,12 @@ def test_what_is_refused(spark: SparkSession, tmp_path: Path) -> None:
         ensue.run(stream, {})
     with pytest.raises(EngineError, match="differ in case alone"):
         ensue.run(stream, {"a": PAIRS, "A": ABSENCE})
+    totals = ensue.query("AGGREGATE count(*) AS n FROM S WHERE A ; B WITHIN 5 s")
+    for frame in (stream, finite):
+        with pytest.raises(QueryError, match="cannot be used here: each of several queries tells its matches"):
+            ensue.run(frame, {"a": PAIRS, "totals": totals})
+    with pytest.raises(EngineError, match="closed=True says that no event follows, and a stream goes on"):
+        ensue.run(stream, {"a": PAIRS}, closed=True)
     with pytest.raises(EngineError, match="its state would grow for ever"):
         ensue.run(stream, {"a": PAIRS, "b": ever})
     with pytest.raises(EngineError, match="are for streams: the events of a finite"):

@@ -279,7 +279,7 @@ def test_a_growing_state_is_refused_with_the_events_that_let_it_grow(source):
     )
 
 
-def test_a_bound_under_an_expectation_admits_a_query(source):
+def test_a_bound_under_an_expectation_admits_a_query(source, caplog):
     """Four A in a row: the fourth is unexpected, and its window is found nevertheless."""
     query = ensue.query(f"{RUNS_OF_A} {AT_MOST_THREE}")
     source.add(*((1 + k, "A", 0) for k in range(4)), (3.5, "A", 1))
@@ -292,8 +292,11 @@ def test_a_bound_under_an_expectation_admits_a_query(source):
     assert total(observed, "ensue", "unexpected") == 1
     assert max(row.open_windows for batch in observed if (row := batch.get("ensue")) is not None) == 5
     table = source._spark.read.parquet(str(source.folder / "source"))
+    assert "does not count unexpected events" not in caplog.text
     batch = query.run(table).toArrow()
     assert Counter(zip(batch["k"].to_pylist(), batch["n"].to_pylist(), strict=True)) == found
+    assert "EXPECT: a batch on Spark does not count unexpected events; a stream does" in caplog.text
+    assert "unexpected    not counted in a batch" in query.explain(table)
 
 
 def test_what_is_not_known_to_be_bounded_is_refused_with_the_reason(source):

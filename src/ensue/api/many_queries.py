@@ -92,7 +92,6 @@ def run(
     from ensue.spark.several_queries import ComeAndGo, run_several
 
     how = Call.of(options).on_spark()
-    del how["closed"]
     coming: Any = ComeAndGo(queries, (keys,) if isinstance(keys, str) else keys and tuple(keys))  # type: ignore[arg-type]
     return run_several(given, events, coming=coming, **how)
 

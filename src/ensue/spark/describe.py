@@ -55,6 +55,8 @@ def describe(job: Job) -> list[str]:
     lines.append(f"columns       {carried}")
     if down.relevant is None and down.markable is not None:
         lines.append("              NULL in events that no match shows")
+    if job.choice.expectation is not None and not job.events.streaming:
+        lines.append("unexpected    not counted in a batch")
     return lines + _rows(job.choice.checked.query)
 
 

@@ -14,7 +14,9 @@ from ensue.data.budget import Budget
 from ensue.data.reading import Reading
 from ensue.data.schema import Schema
 from ensue.errors import EngineError, listed
+from ensue.language import ast
 from ensue.language.parser import parse_query
+from ensue.logic.aggregation import refuse_aggregation
 from ensue.logic.check import check
 from ensue.logic.partition_keys import column_shown, key_name
 from ensue.logic.rows_of_stream import check_rows_of_stream
@@ -76,10 +78,16 @@ class QuerySet:
         return replace(self._any, choice=choice, given=0, result=pa.schema([]), recorded=())
 
 
+def refuse_together(query: ast.Query, text: str) -> None:
+    """Refuses what cannot be one of several queries; raises the QueryError."""
+    refuse_aggregation(query, text, "each of several queries tells its matches", "run that query by itself")
+
+
 @lru_cache(_READY)
 def _added(text: str, adding: Adding) -> Choice:
     query = bound(parse_query(text), text, {})
     check(query, text)
+    refuse_together(query, text)
     check_rows_of_stream(query, text, revised=adding.revised)
     if adding.streams is not None and query.streams != adding.streams:
         raise EngineError(f"FROM must name {listed(adding.streams)}, as the queries do with which the stream began")

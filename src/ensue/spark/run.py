@@ -17,7 +17,7 @@ from ensue.columns.key_columns import with_keys
 from ensue.corrections.change_rows import check_names, no_changes
 from ensue.corrections.live_options import LiveOptions
 from ensue.data.complex_events import ComplexEvents
-from ensue.data.events import EventStream
+from ensue.data.events import EventStream, log
 from ensue.data.reading import Reading, check_column
 from ensue.engines.item_lookback import ItemLookBack
 from ensue.errors import DataError, EngineError
@@ -49,6 +49,7 @@ from ensue.spark.prerequisites import prepare_session
 from ensue.spark.pushdown import Pushdown, nothing_pushed_down, push_down
 from ensue.spark.read_by_tasks import ReadByTasks, read_by_tasks
 from ensue.spark.recipe import HASH, PROMISE, TIE, TIME, TYPE, WORD, Recipe, travelling_name
+from ensue.spark.relevance import Relevance
 from ensue.spark.revised_bucket import DOES, Disorder
 from ensue.spark.row_sorting import sorted_rows, with_sorting_columns
 from ensue.spark.session_zone import session_zone
@@ -62,6 +63,12 @@ from ensue.spark.variants import without_variants
 _NO_TIME = int(np.iinfo(np.int64).min)
 #: Where the JVM evaluates nothing, and no event is left out.
 NOTHING = Pushdown({}, None, None, None, None, (), frozenset())
+
+
+CLOSED_STREAM = (
+    "closed=True says that no event follows, and a stream goes on: leave it out. What waits for a deadline is told "
+    "when time has passed it, and a window when an event closes it"
+)
 
 
 class OfStream(NamedTuple):
@@ -103,10 +110,7 @@ def run(
     pipeline.warn(query, text)
     prepare_session(job.events.frame.sparkSession, streaming=job.events.streaming)
     if closed and job.events.streaming:
-        raise EngineError(
-            "closed=True says that no event follows, and a stream goes on: leave it out. What waits for a deadline is "
-            "told when time has passed it, and a window when an event closes it"
-        )
+        raise EngineError(CLOSED_STREAM)
     recipe = replace(job.recipe, memory=memory_of_tasks(job.events.frame.sparkSession, memory), closed=closed)
     if not job.events.streaming:
         if changing is not None:
@@ -114,6 +118,8 @@ def run(
                 "disorder=, slack=, id=, changes=, delays= and promises= are for streams: the events of a finite "
                 "DataFrame are all there"
             )
+        if job.choice.expectation is not None:
+            log.warning("EXPECT: a batch on Spark does not count unexpected events; a stream does, and so does a table")
         return sorted_rows(_rows_of_batch(job, recipe), job.choice.checked)
     check_rows_of_stream(query, text, revised=job.revised)
     if changing is not None and of_stream.alone:
@@ -185,6 +191,16 @@ class Job:
         delays = tuple(sorted(options.delays_in_ticks(self.events.tick).items()))
         said = {"changes": options.changes is not None, "promises": options.promises is not None}
         return Disorder(slack, options.id, tiebreak=self.events.tiebreak, delays=delays, **said)
+
+    @property
+    def relevance(self) -> Relevance | None:
+        """Which events can change something, for Python to look; None if each may."""
+        plan = _pushed_down(self.choice, self.events)
+        if plan is None:
+            return None
+        looking_back = looks_back(*items_of(self.choice.checked.query))
+        guards = nothing_pushed_down(plan, items_look_back=looking_back).changing
+        return None if guards is None else Relevance(tuple(guards))
 
     @cached_property
     def result(self) -> T.StructType:

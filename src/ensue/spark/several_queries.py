@@ -33,16 +33,19 @@ from ensue.spark.chaining import WATERMARK, check_name, is_behind_operator, is_t
 from ensue.spark.frames import Frames, read_frames
 from ensue.spark.plain_columns import quoted
 from ensue.spark.prerequisites import prepare_session
-from ensue.spark.query_set import Adding, QuerySet
-from ensue.spark.run import NOTHING, Job, OfStream, prepare
+from ensue.spark.query_set import Adding, QuerySet, refuse_together
+from ensue.spark.relevance import Relevance
+from ensue.spark.run import CLOSED_STREAM, NOTHING, Job, OfStream, prepare
 from ensue.spark.run import run as run_one
 from ensue.spark.session_zone import session_zone
 from ensue.spark.stream_of_matches import begun_by, of_matches
+from ensue.spark.stream_work import StreamWork
 from ensue.spark.streaming import BucketProcessor, run_streaming
 from ensue.spark.tagged_rows import ERROR, NAME, QUERY, ROW, TEXT
 from ensue.spark.task_memory import memory_of_tasks
 from ensue.spark.type_mapping import arrow_schema, in_zone
 from ensue.spark.variants import without_variants
+from ensue.spark.waiting_queries import WaitingQueries
 
 #: The metadata of `row` where its columns are not in its type: the columns of the events, and how they are read.
 _EVENTS = "ensue.events"
@@ -70,6 +73,7 @@ def run_several(
     events: Frames,
     *,
     memory: str | int | None = None,
+    closed: bool = False,
     of_stream: OfStream,
     coming: ComeAndGo,
     **reading: Unpack[Reading],
@@ -86,7 +90,9 @@ def run_several(
                 "queries=, disorder=, slack=, id=, changes=, delays= and promises= are for streams: the events of a "
                 "finite DataFrame are all there"
             )
-        return _of_batch(queries, events, memory, reading)
+        return _of_batch(queries, events, {"memory": memory, "closed": closed}, reading)
+    if closed:
+        raise EngineError(CLOSED_STREAM)
     for query in queries.values():
         check_rows_of_stream(query.ast, query.text, revised=changing.disorder == "revise")
         pipeline.warn(query.ast, query.text)
@@ -95,12 +101,16 @@ def run_several(
     prepare_session(session, streaming=True)
     frame = together.sent.events.frame
     check_name(frame, of_stream.name)
+    in_task = together.query_set(memory_of_tasks(session, memory))
+    work: StreamWork | QuerySet = in_task
     disorder = together.sent.disorder
     assert disorder is not None
     if coming.control is not None:
         disorder = replace(disorder, controlled=True)
+    elif together.only_waits:
+        work, disorder = WaitingQueries(in_task, together.relevance), None
     processor = BucketProcessor(
-        together.query_set(memory_of_tasks(session, memory)),
+        work,
         BucketCount.of(frame, of_stream.buckets),
         behind_operator=is_behind_operator(frame, together.sent.events.time),
         disorder=disorder,
@@ -121,6 +131,7 @@ def _check_queries(queries: Mapping[str, Asked]) -> None:
         if not isinstance(name, str) or not hasattr(query, "ast"):
             raise TypeError(f"{name!r}: give a mapping from names to queries that ensue.query has made")
         check(query.ast, query.text)
+        refuse_together(query.ast, query.text)
     lower = [name.lower() for name in queries]
     alike = [name for name in queries if lower.count(name.lower()) > 1]
     if alike:
@@ -148,6 +159,17 @@ class _Together:
     @property
     def controlled(self) -> bool:
         return self.coming.control is not None
+
+    @property
+    def only_waits(self) -> bool:
+        """Whether the queries and the events stay as they are, and nothing but the watermark settles them."""
+        said = self.changing
+        return not (self.controlled or self.sent.revised or said.changes or said.delays or said.promises)
+
+    @property
+    def relevance(self) -> dict[str, Relevance]:
+        """Which events matter to each query for which not all of them do."""
+        return {name: found for name, job in self.jobs.items() if (found := job.relevance) is not None}
 
     @property
     def control(self) -> DataFrame | None:
@@ -308,9 +330,9 @@ def _bare(schema: T.StructType) -> T.StructType:
     return T.StructType([T.StructField(f.name, f.dataType) for f in schema])
 
 
-def _of_batch(queries: Mapping[str, Asked], events: Frames, memory: str | int | None, reading: Reading) -> DataFrame:
+def _of_batch(queries: Mapping[str, Asked], events: Frames, options: Mapping[str, Any], reading: Reading) -> DataFrame:
     """The rows of each query over finite events, with the columns that a stream has."""
-    found = {n: run_one(q.ast, q.text, events, memory=memory, **reading) for n, q in queries.items()}
+    found = {n: run_one(q.ast, q.text, events, **options, **reading) for n, q in queries.items()}
     parts = []
     for name, frame in found.items():
         own = {n: F.lit(None).cast(other.schema) for n, other in found.items()}

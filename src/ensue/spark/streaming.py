@@ -173,9 +173,11 @@ class BucketProcessor(StatefulProcessor):
 
     def _told(self, number: int, batch: MicroBatch) -> Iterator[Row]:
         """What a bucket has to tell in a micro-batch: nothing if it never had an event."""
-        if batch.empty and not self._state.exists():
+        # Each question to the state store is a round trip, and most buckets of a small micro-batch have nothing to do.
+        counts = self._counts.get() if batch.empty else None
+        if batch.empty and counts is None and not self._state.exists():
             return
-        told = self._idle(number, batch.watermark) if batch.empty else None
+        told = None if counts is None else self._idle(number, counts, batch.watermark)
         if told is None:
             with self._budget.explaining_memory_errors():
                 told = self._advance(number, batch)
@@ -184,11 +186,8 @@ class BucketProcessor(StatefulProcessor):
         self._handle.registerTimer(batch.watermark + 1)
         yield told
 
-    def _idle(self, number: int, watermark: int) -> Row | None:
-        """The counts of a bucket that has nothing to do; None if it has, or if its counts are not known."""
-        counts = self._counts.get()
-        if counts is None:
-            return None
+    def _idle(self, number: int, counts: tuple[Any, ...], watermark: int) -> Row | None:
+        """The counts of a bucket that has nothing to do, as they are stored; None if it has."""
         *kept, timer = counts
         if timer is not None and timer <= watermark:
             return None

@@ -24,6 +24,7 @@ ERROR = "error"
 #: The columns of the rows that make queries come and go.
 NAME, TEXT = "name", "text"
 _START, _END = "start_time", "end_time"
+_COLUMNS = [QUERY, CHANGE, MATCH, _START, _END, ROW]
 
 
 class Failed(NamedTuple):
@@ -42,18 +43,27 @@ def rows_of_queries(told: Mapping[str, pa.Table], failed: Sequence[Failed], resu
     return pa.concat_tables(tables) if tables else None
 
 
+def rows_of_matches(told: Mapping[str, pa.Table], result: pa.Schema) -> pa.Table:
+    """The tables of matches of queries as one, where nothing is ever taken back."""
+    tables = [pa.table(_told(name, rows, result)) for name, rows in told.items() if len(rows)]
+    nothing = pa.table({n: pa.array([], result.field(n).type) for n in (QUERY, _START, _END, ROW)})
+    return pa.concat_tables(tables) if tables else nothing
+
+
 def _tagged(name: str, rows: pa.Table, result: pa.Schema) -> pa.Table:
+    told = _told(name, rows.drop_columns([CHANGE, MATCH]), result)
+    return pa.table({**told, CHANGE: rows.column(CHANGE), MATCH: rows.column(MATCH)}).select(_COLUMNS)
+
+
+def _told(name: str, rows: pa.Table, result: pa.Schema) -> dict[str, pa.Array | pa.ChunkedArray]:
     # Spark has microseconds, and no times of other units.
     type_ = result.field(_END).type
-    columns = {
+    return {
         QUERY: pa.repeat(pa.scalar(name, pa.string()), len(rows)),
-        CHANGE: rows.column(CHANGE),
-        MATCH: rows.column(MATCH),
         _START: rows.column(_START).cast(type_, safe=False),
         _END: rows.column(_END).cast(type_, safe=False),
-        ROW: _row(name, rows.drop_columns([CHANGE, MATCH]), result.field(ROW).type),
+        ROW: _row(name, rows, result.field(ROW).type),
     }
-    return pa.table(columns)
 
 
 def _row(name: str, own: pa.Table, type_: pa.DataType) -> pa.Array:
@@ -86,7 +96,7 @@ def _errors(failed: Sequence[Failed], result: pa.Schema) -> pa.Table:
         _END: no_time,
         ROW: pa.array([json.dumps({ERROR: f.error, TEXT: f.text}) for f in failed], pa.string()),
     }
-    return pa.table(columns)
+    return pa.table(columns).select(_COLUMNS)
 
 
 def as_json(value: Any) -> Any:
