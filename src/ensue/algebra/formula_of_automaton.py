@@ -4,11 +4,12 @@
     A :[<= 1 s] B   is      A : B WITHIN [<= 1 s]
 
 The pattern has only `:`, OR and `:+` over single events and, for clocks, windows in time, AND and PROJECT: Proposition
-4.4 of Garcia and Riveros.
+4.4 of Garcia and Riveros. Where values are compared, it is one sequence for each path, with filters.
 """
 
 from __future__ import annotations
 
+from ensue.algebra.formula_of_paths import formula_of_paths, stores_values
 from ensue.algebra.match_automaton import MatchAutomaton
 from ensue.algebra.timed_formula import timed_formula
 from ensue.algebra.ways import Ways, add, event_of, way_between
@@ -23,7 +24,9 @@ from ensue.language.printer import print_pattern
 
 
 def formula_of(automaton: Automaton | MatchAutomaton | Draft | str) -> str:
-    """A pattern with the complex events of an automaton, or of another pattern, that compares times but no values.
+    """A pattern with the complex events of an automaton, or of another pattern.
+
+    It may compare times; or it compares values, in no round and not together with times.
 
     >>> formula_of("A ; (B FILTER B.v > 1)")
     '(A OR A : PROJECT () (ANY):+) : B[v > 1]'
@@ -31,9 +34,11 @@ def formula_of(automaton: Automaton | MatchAutomaton | Draft | str) -> str:
     'A : B WITHIN 1 s'
     """
     p = _built(automaton)
-    if any(not isinstance(a, Since) and not _resets(a) for t in p.transitions for a in t.actions):
-        raise EngineError("there is no formula of single events: the automaton compares events")
-    if p.registers:
+    if stores_values(p):
+        found = formula_of_paths(p)
+    elif any(not isinstance(a, Since) and not _resets(a) for t in p.transitions for a in t.actions):
+        raise EngineError("there is no formula of single events: the automaton keeps the least of times")
+    elif p.registers:
         found = timed_formula(p)
     else:
         ways: Ways = {}

@@ -20,10 +20,11 @@ from ensue.automata.liveness import pruned, with_shared_registers
 from ensue.automata.model import Automaton, Label, Marks, TooLarge, Transition
 from ensue.automata.predicates import machines_of, predicates_of, rankings_of
 from ensue.automata.registers import Clear, Keep, Store, fresh
-from ensue.data.schema import Schema
+from ensue.data.schema import Schema, ValueType
 from ensue.errors import EngineError
 from ensue.language import ast
 from ensue.language.own import Draft
+from ensue.logic.check_automata import type_of
 from ensue.logic.own_automata import OwnAutomaton
 from ensue.logic.stored_values import Register
 from ensue.own.registry import register
@@ -61,7 +62,7 @@ class MatchAutomaton(Draft):
 
     automaton: Automaton
     #: The types of the values that its registers store.
-    types: Mapping[Register, ast.LiteralType] = field(default_factory=dict)
+    types: Mapping[Register, ValueType] = field(default_factory=dict)
 
     @classmethod
     def of(cls, pattern: str | Draft, *, schema: pa.Schema | None = None) -> MatchAutomaton:
@@ -77,7 +78,7 @@ class MatchAutomaton(Draft):
         if not isinstance(own, OwnAutomaton):
             raise TypeError(f"a pattern, or an ensue.Automaton, and not {own!r}")
         made = _built(ast.Matches("own", own))
-        held = {r: own.fields[name].type for name, r in registers_of(own).items() if name in own.fields}
+        held = {r: type_of(own.fields[name]) for name, r in registers_of(own).items() if name in own.fields}
         return cls(made, {r: t for r, t in held.items() if r in made.registers})
 
     def __str__(self) -> str:
@@ -155,7 +156,7 @@ class MatchAutomaton(Draft):
         return self._made(lambda: by(self.automaton, other.automaton.renamed(renamed)), {**self.types, **types})
 
     @staticmethod
-    def _made(construct: Callable[[], Automaton], types: Mapping[Register, ast.LiteralType]) -> MatchAutomaton:
+    def _made(construct: Callable[[], Automaton], types: Mapping[Register, ValueType]) -> MatchAutomaton:
         try:
             made = pruned(construct())
         except TooLarge as e:

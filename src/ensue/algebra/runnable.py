@@ -14,7 +14,7 @@ from ensue.algebra.ways import not_true
 from ensue.automata.model import MAX_TRANSITIONS, Automaton, Transition
 from ensue.automata.predicates import Test, TypeIs
 from ensue.automata.registers import Check, Clear, Condition, Holds, Since, Store, conditions_of, writes_of
-from ensue.data.schema import Kind, Schema
+from ensue.data.schema import Kind, Schema, ValueType
 from ensue.errors import EngineError
 from ensue.language import ast
 from ensue.language.printer import print_expression
@@ -29,13 +29,15 @@ _LITERALS = {
     Kind.FLOAT: ast.LiteralType.FLOAT,
     Kind.STRING: ast.LiteralType.STRING,
 }
+#: Values that no literal has.
+_EXACT = (Kind.TIMESTAMP, Kind.DURATION)
 #: A state, and the registers that hold something in it.
 _State = tuple[int, frozenset[Register]]
 
 
-def field_types(p: Automaton, schema: Schema | None) -> dict[Register, ast.LiteralType]:
+def field_types(p: Automaton, schema: Schema | None) -> dict[Register, ValueType]:
     """The types of the values that registers store; raises an EngineError where the schema does not tell them."""
-    found: dict[Register, ast.LiteralType] = {}
+    found: dict[Register, ValueType] = {}
     for t in p.transitions:
         for a in t.actions:
             if isinstance(a, Store) and a.value is not None:
@@ -43,20 +45,27 @@ def field_types(p: Automaton, schema: Schema | None) -> dict[Register, ast.Liter
     return found
 
 
-def _type_of(e: ast.Expression, schema: Schema | None) -> ast.LiteralType:
+def _type_of(e: ast.Expression, schema: Schema | None) -> ValueType:
     known = Typing(schema).infer(e)
     if known is None:
         raise EngineError(f"the automaton stores {print_expression(e)}: say of which type it is, as schema=")
-    if known.kind not in _LITERALS or pa.types.is_decimal(known.arrow):
+    if known.kind not in _LITERALS and known.kind not in _EXACT:
         what = f"{print_expression(e)}, of type {known}"
-        raise EngineError(f"the automaton stores {what}: it can keep truth values, whole numbers, floats and texts")
-    return _LITERALS[known.kind]
+        raise EngineError(f"the automaton stores {what}: it can keep truth values, numbers, texts, times and durations")
+    return known
 
 
-def runnable(name: str, p: Automaton, types: Mapping[Register, ast.LiteralType]) -> OwnAutomaton:
+def _field(register: Register, type_: ValueType) -> Field:
+    """A field that holds what the register does."""
+    exact = type_.kind in _EXACT or pa.types.is_decimal(type_.arrow)
+    literal = _LITERALS.get(type_.kind, ast.LiteralType.INTEGER)
+    return Field(register, literal, None, hidden=True, of=type_ if exact else None)
+
+
+def runnable(name: str, p: Automaton, types: Mapping[Register, ValueType]) -> OwnAutomaton:
     """The automaton as queries take it."""
     clocks = sorted(p.registers - types.keys())
-    fields = tuple(Field(r, types[r], None, hidden=True) for r in sorted(types))
+    fields = tuple(_field(r, types[r]) for r in sorted(types))
     numbers: dict[_State, str] = {(0, frozenset()): "0"}
     waiting = [*numbers]
     arcs: list[Arc] = []

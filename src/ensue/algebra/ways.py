@@ -54,7 +54,7 @@ def _without_state(ways: Ways, states: set[Hashable], order: dict[Hashable, int]
             into[b].append(a)
             out[a].append(b)
     state = min(states, key=lambda s: (len(into[s]) * len(out[s]), order[s]))
-    loop = _repeated(ways.pop((state, state), Way()))
+    loop = repeated(ways.pop((state, state), Way()))
     for a in into[state]:
         for b in out[state]:
             add(ways, a, b, then(then(ways[a, state], loop), ways[state, b]))
@@ -94,7 +94,8 @@ def _either(p: ast.Pattern | None, q: ast.Pattern | None) -> ast.Pattern | None:
     return ast.Or(p, q)
 
 
-def _repeated(way: Way) -> Way:
+def repeated(way: Way) -> Way:
+    """Any number of it, one directly behind the other."""
     if way.pattern is None:
         return NO_EVENT
     return Way(ast.Iteration(way.pattern, 1, None, link=ast.Link.DIRECTLY), True, way.size)

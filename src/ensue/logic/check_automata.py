@@ -12,6 +12,7 @@ from ensue.logic.check_filters import problem
 from ensue.logic.own_automata import (
     STEP,
     Arc,
+    Field,
     OwnAutomaton,
     OwnCall,
     Written,
@@ -32,6 +33,11 @@ FIELD_TYPES: dict[ast.LiteralType, ValueType] = {
 }
 #: What a Python function can read of an event.
 _NUMBERS = (Kind.BOOLEAN, Kind.INTEGER, Kind.FLOAT)
+
+
+def type_of(field: Field) -> ValueType:
+    """The type of what a field holds."""
+    return field.of or FIELD_TYPES[field.type]
 
 
 def check_automata(query: ast.Query, schema: Schema | None) -> None:
@@ -60,7 +66,7 @@ def schema_with_fields(own: OwnAutomaton, schema: Schema | None) -> Schema | Non
     """The attributes of events, and the fields of the register."""
     if schema is None:
         return None
-    return Schema({**schema.attributes, **{f.name: FIELD_TYPES[f.type] for f in own.shape.fields}})
+    return Schema({**schema.attributes, **{f.name: type_of(f) for f in own.shape.fields}})
 
 
 def _check(own: OwnAutomaton, schema: Schema | None) -> None:
@@ -96,7 +102,7 @@ def _check_value(
     if field is None:
         typing.condition(e)
     else:
-        found, wanted = typing.infer(e), FIELD_TYPES[own.fields[field].type]
+        found, wanted = typing.infer(e), type_of(own.fields[field])
         if found is not None and not accepts(wanted, found):
             message = f"the field '{field}' of the register is of type {wanted}, but this is of type {found}"
             problems.append(Problem(ProblemKind.TYPE, message, value.expression.span))
@@ -140,9 +146,12 @@ def _check_call(own: OwnAutomaton, arc: Arc, call: OwnCall, known: Schema | None
     """A Python function reads numbers and truth values of events, and the whole register."""
     where = f"in the automaton '{own.name}', {arc}"
     texts = [f.name for f in own.shape.fields if f.type is ast.LiteralType.STRING]
+    exact = [f.name for f in own.shape.fields if f.of is not None]
     wrong = ""
     if texts and call.compiled:
         wrong = f"the field '{texts[0]}' is a text, which Numba does not compute with: pass compiled=False"
+    if exact and call.compiled:
+        wrong = f"the field '{exact[0]}' is no number that Numba computes with: pass compiled=False"
     for name in call.uses if known is not None else ():
         assert known is not None
         if name not in known.attributes or name in own.fields:

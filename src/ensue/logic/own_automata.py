@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from ensue.data.schema import ValueType
 from ensue.language import ast
 from ensue.language.own import Own
 from ensue.logic.functions import AGGREGATES
@@ -32,6 +33,7 @@ class Field:
     type: ast.LiteralType
     initial: bool | int | float | str | None
     hidden: bool = False  # whether rows never show it
+    of: ValueType | None = None  # its type where no literal has it: a time, a duration, a decimal
 
     @property
     def literal(self) -> ast.Literal:

@@ -6,6 +6,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, TypeAlias
 
+import pyarrow as pa
+
+from ensue.data.schema import Kind, value_type
 from ensue.errors import did_you_mean
 from ensue.language import ast
 from ensue.language.expression_rules import over_attributes
@@ -40,6 +43,8 @@ class Automaton(Draft):
     set: what several runs find alike is one match.
 
     `register` names the fields, each with its first value, or with a type for no value: `bool`, `int`, `float`, `str`.
+    Fields of times, durations and decimals have the Arrow type of the attribute that is stored in them, begin without a
+    value, and are not shown in rows.
     `clocks` names clocks. With `by="time"`, all events of one time are one step: conditions then speak of them by
     aggregates, as in `sum(v) < 0`, `count(*) > 2`, `any(v > 9)`, `every(v > 9)`.
 
@@ -176,6 +181,7 @@ def digest_of_shape(shape: Shape) -> str:
     """Of all that decides about its matches."""
     parts: list[object] = [*shape.starts, "accepts", *sorted(shape.accepts), shape.by_time, *shape.clocks]
     parts += [part for f in shape.fields for part in (f.name, f.type, f.initial)]
+    parts += [part for f in shape.fields if f.of is not None for part in (f.name, str(f.of.arrow))]
     for arc in shape.arcs:
         parts += [str(arc), *sorted(arc.marks), "resets", *sorted(arc.resets)]
         parts += [text for clock, interval in arc.since for text in (clock, print_interval(interval))]
@@ -188,11 +194,21 @@ def digest_of_shape(shape: Shape) -> str:
 
 def _field(name: str, first: Any) -> Field:
     check_name(name, "field")
+    if isinstance(first, pa.DataType):
+        return _exact_field(name, first)
     type_ = _TYPES.get(first if isinstance(first, type) else type(first))
     if type_ is None:
         shown = first.__name__ if isinstance(first, type) else type(first).__name__
         raise TypeError(f"register: '{name}' is a bool, int, float or str, or one of these types, not {shown}")
     return Field(name, type_, None if isinstance(first, type) else first)
+
+
+def _exact_field(name: str, arrow: pa.DataType) -> Field:
+    """A field of times, durations or decimals: it only stores what events have, and rows do not show it."""
+    of = value_type(arrow)
+    if of.kind not in (Kind.TIMESTAMP, Kind.DURATION) and not pa.types.is_decimal(arrow):
+        raise TypeError(f"register: '{name}' is of an Arrow type of times, durations or decimals, not {arrow}")
+    return Field(name, ast.LiteralType.INTEGER, None, hidden=True, of=of)
 
 
 def _value(given: Any, uses: tuple[str, ...], compiled: bool) -> Value:

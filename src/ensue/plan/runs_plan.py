@@ -131,6 +131,8 @@ def _check(query: ast.Query, own: OwnAutomaton, keys: tuple[str, ...]) -> None:
         raise Unsupported(query, "CONSUME BY ANY over an automaton with a register")
     if any(f.type is ast.LiteralType.STRING for f in own.shape.fields):
         raise Unsupported(query, "texts in the register of an automaton")
+    if any(f.of is not None for f in own.shape.fields):
+        raise Unsupported(query, "times or decimals in the register of an automaton that computes with it")
     if any(arc.types for arc in own.shape.arcs):
         raise Unsupported(query, "what algebra makes of automata, with a register that rows show")
     if not all(call.compiled for call in own.calls):

@@ -15,7 +15,7 @@ from ensue.automata.predicates import Guard, Literal, Test, TypeIs
 from ensue.automata.registers import Action, Check, Holds, Since, Store, fresh
 from ensue.language import ast
 from ensue.logic.classify import conjuncts_of
-from ensue.logic.own_automata import Arc, OwnAutomaton, Written, fields_in, own_automaton_of
+from ensue.logic.own_automata import Arc, Field, OwnAutomaton, Written, fields_in, own_automaton_of
 from ensue.logic.stored_values import Register, stored_in
 
 #: Where a run stands, and the fields and clocks that it has written; None before its first event.
@@ -92,7 +92,7 @@ def _made(
                 tests.add(conjunct)
     for name, value in arc.then:
         assert isinstance(value, Written)
-        actions.add(Store(register[name], _as_field(value.expression, own.fields[name].type)))
+        actions.add(Store(register[name], _as_field(value.expression, own.fields[name])))
     actions |= {Store(register[clock]) for clock in arc.resets}
     guard: set[Literal] = {(Test(e), True) for e in tests}
     guard |= {(TypeIs(name), wanted) for name, wanted in arc.types}
@@ -123,8 +123,10 @@ def _condition(e: ast.Expression, own: OwnAutomaton, register: Mapping[str, Regi
     return Holds(ast.replaced(e, stored))
 
 
-def _as_field(e: ast.Expression, type_: ast.LiteralType) -> ast.Expression:
+def _as_field(e: ast.Expression, field: Field) -> ast.Expression:
     """The value as one of the field's type: whole numbers become floats."""
-    if type_ is not ast.LiteralType.FLOAT or (isinstance(e, ast.Literal) and isinstance(e.value, float)):
+    if field.of is not None or field.type is not ast.LiteralType.FLOAT:
+        return e
+    if isinstance(e, ast.Literal) and isinstance(e.value, float):
         return e
     return ast.Cast(e, "float")

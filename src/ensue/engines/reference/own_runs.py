@@ -13,7 +13,7 @@ import numpy as np
 from ensue.engines.reference.expressions import Events, Expressions, Scope
 from ensue.errors import EngineError
 from ensue.language import ast
-from ensue.logic.own_automata import STEP, Arc, OwnAutomaton, OwnCall, Value, literal_of, over_step
+from ensue.logic.own_automata import STEP, Arc, Field, OwnAutomaton, OwnCall, Value, literal_of, over_step
 
 _NAN = math.nan  # one object, so that a set takes two of them as the same value
 
@@ -72,7 +72,7 @@ class Runs:
             if of_type and in_time and all(self._holds(v, run, step, arc) for v in arc.when):
                 register = dict(zip(self._own.fields, run.register, strict=True))
                 for name, value in arc.then:
-                    register[name] = self._stored(self._value(value, run, step, arc), self._own.fields[name].type)
+                    register[name] = self._stored(self._value(value, run, step, arc), self._own.fields[name])
                 marks = run.marks | {(x, k) for x in arc.marks for k in step}
                 clocks = tuple(now if c in arc.resets else z for c, z in held.items())
                 yield Run(run.start, arc.target, marks, tuple(register.values()), clocks)
@@ -81,11 +81,11 @@ class Runs:
         found = self._value(value, run, step, arc)
         return bool(found) if isinstance(value, OwnCall) else found is True
 
-    def _stored(self, value: Any, type_: ast.LiteralType) -> Any:
+    def _stored(self, value: Any, field: Field) -> Any:
         """A value of the field's type: functions may give a number for a truth value, and the other way round."""
         if value is None:
             return None
-        return _canonical(_PYTHON[type_](value))
+        return _canonical(value if field.of is not None else _PYTHON[field.type](value))
 
     def _value(self, value: Value, run: Run, step: list[int], arc: Arc) -> Any:
         if isinstance(value, OwnCall):
