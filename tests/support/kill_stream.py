@@ -29,6 +29,7 @@ SETTINGS = {
 def told(row: dict[str, Any]) -> list[str]:
     """A row of the result as texts, which JSON keeps; the first one says whether it was told or taken back."""
     change = row.pop("change", "insert")
+    row.pop("match", None)  # what is embedded has no ids
     return [change, *map(str, row.values())]
 
 
