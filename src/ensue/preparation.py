@@ -90,6 +90,12 @@ STEPS = (
         "SELECT * FROM S MATCH_RECOGNIZE (ORDER BY time MEASURES A.v AS v PATTERN (A B+ C) DEFINE C AS f > avg(B.f))",
         _SQL,
     ),
+    Step(
+        "row patterns with running aggregates",
+        "SELECT * FROM S MATCH_RECOGNIZE (ORDER BY time MEASURES sum(B.v) AS n, sum(B.f) AS total, max(B.v) AS most,"
+        " max(B.f) AS best ALL ROWS PER MATCH PATTERN (A B+) DEFINE A AS v > 2)",
+        _SQL,
+    ),
 )
 
 

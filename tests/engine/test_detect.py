@@ -257,7 +257,7 @@ def test_nothing_ends(engine: str, caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_what_only_the_reference_evaluates() -> None:
-    text = "SELECT * FROM S WHERE (A AS a FILTER RUNNING count(DISTINCT a.room) < 2)+ ; B"
+    text = "SELECT * FROM S WHERE (A AS a FILTER RUNNING count(DISTINCT a.room) < 2)->+ ; B"
     found = ensue.query(text).detect(ROWS, unit="s")
     assert [(r["position"], r["took_part"]) for r in found] == [(2, [0, 1, 2]), (4, [0, 1, 3, 4])]
     with pytest.raises(ensue.QueryError, match="DISTINCT"):

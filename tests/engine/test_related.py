@@ -160,13 +160,11 @@ def test_equals_the_reference(seeds: range) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "SELECT * FROM S WHERE (A AS x ; B AS y FILTER x.s < y.s)+",
         "SELECT * FROM S WHERE A AS x ; B AS y FILTER x.v < PREV(y.v)",
         "SELECT * FROM S WHERE A AS x ; B AS y FILTER x[v > 1] OR y[v > 1] OR x.v < y.v",
         "SELECT * FROM S WHERE A ; NOT (B ;[<= 1 s] B) ; C",
         "SELECT * FROM S WHERE A AS x ; NOT (B AS y FILTER y.v > z.v) ; C AS z CONSUME BY ANY",
         "SELECT * FROM S WHERE A AS x ; NOT (B AS y ; C FILTER y.v > x.v) ; C",
-        "SELECT * FROM S WHERE ((A AS x)+ ; B AS y FILTER x.v <> y.v)+",
         "SELECT * FROM S WHERE NEXT(A ;[<= 1 s] B) ; C",
     ],
 )
