@@ -3,6 +3,7 @@
 import json
 import math
 
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -313,10 +314,9 @@ def test_write_parquet(tmp_path):
 
 
 def test_duckdb():
-    duckdb = pytest.importorskip("duckdb", reason="duckdb is only among the peers of the bench")
     matches = ensue.match(TABLE, "SELECT x.v FROM S WHERE A AS x")
     connection = duckdb.connect()
-    assert duckdb.sql("SELECT sum(x_v) FROM matches").fetchall() == [(16,)]
+    assert duckdb.execute("SELECT sum(x_v) FROM matches").fetchall() == [(16,)]
     assert matches.to_duckdb().aggregate("sum(x_v)").fetchall() == [(16,)]
     assert matches.to_duckdb(connection).columns == ["start_time", "end_time", "x_v"]
     relation = connection.from_arrow(TABLE)
