@@ -28,7 +28,7 @@ java:
 demo: java .venv/ready ## a real pattern over real data, embedded and on Spark
 	@$(BIN)/python -m ensue.demo
 
-quick: java .venv/ready ## the tests that find most faults, in two minutes
+quick: java .venv/ready ## the tests that find most faults, in three minutes
 	@sh tools/test.sh $(BIN)/python quick
 
 test: java .venv/ready ## all tests, with the examples of README and docs

@@ -8,8 +8,8 @@ python=$1
 if [ "$2" = quick ]; then
     export ENSUE_PROFILE=quick
     marked="not slow"
-    first="tests/engine tests/unit/columns"
-    second="--ignore=tests/engine --ignore=tests/unit/columns"
+    first="tests/engine"
+    second="--ignore=tests/engine"
 else
     marked=""
     first="--ignore=tests/spark"
