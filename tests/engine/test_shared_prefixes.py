@@ -146,9 +146,16 @@ def test_texts_stand_for_queries():
     assert len(changes["a"]) == len(ensue.query(text).run(events, unit="s"))
 
 
-@pytest.mark.parametrize("asked", [["SELECT * FROM S WHERE A"], {"a": 42}, {"a": None}])
+@pytest.mark.parametrize("asked", [["SELECT * FROM S WHERE A"], {"a": 42}, {"a": None}, {3: "SELECT * FROM S WHERE A"}])
 def test_what_is_no_query_by_name_is_refused(asked):
     several: Any = ensue.run
     for call in (lambda: several([{"time": 1, "type": "A"}], asked), lambda: ensue.live(asked)):
         with pytest.raises(TypeError, match=r"by their names|behind each name"):
             call()
+
+
+def test_a_text_is_not_added_to_live_queries():
+    live: Any = ensue.live({"a": "SELECT * FROM S WHERE A"}, unit="s")
+    with pytest.raises(TypeError, match="not its text"):
+        live.add("b", "SELECT * FROM S WHERE B")
+    assert live.push([{"time": 1, "type": "A"}]).keys() == {"a"}

@@ -99,9 +99,9 @@ def run(
 def _by_name(asked: Mapping[str, Query | str]) -> dict[str, Query]:
     if not isinstance(asked, Mapping):
         raise TypeError(f"several queries are given by their names, as {{'name': query}}, not as {kind_of(asked)}")
-    for given in asked.values():
-        if not isinstance(given, Query | str):
-            raise TypeError(f"a query, or its text, is to stand behind each name, not {kind_of(given)}")
+    for name, given in asked.items():
+        if not isinstance(name, str) or not isinstance(given, Query | str):
+            raise TypeError(f"a query, or its text, is to stand behind each name, not {kind_of(given)} behind {name!r}")
     return {name: query(given) if isinstance(given, str) else given for name, given in asked.items()}
 
 

@@ -92,6 +92,8 @@ class LiveQueries:
         self._shown = ShownSteps()
 
     def _check(self, query: Asked) -> None:
+        if isinstance(query, str):
+            raise TypeError("a query that ensue.query has made is added, not its text")
         check(query.ast, query.text)
         hint = "AGGREGATE runs over tables; over a live answer, aggregate the rows of answer()"
         refuse_aggregation(query.ast, query.text, "a live query tells changes of single matches", hint)

@@ -127,9 +127,7 @@ def run_several(
 def _check_queries(queries: Mapping[str, Asked]) -> None:
     if not queries:
         raise EngineError("there is no query: give at least one")
-    for name, query in queries.items():
-        if not isinstance(name, str) or not hasattr(query, "ast"):
-            raise TypeError(f"{name!r}: give a mapping from names to queries that ensue.query has made")
+    for query in queries.values():
         check(query.ast, query.text)
         refuse_together(query.ast, query.text)
     lower = [name.lower() for name in queries]
